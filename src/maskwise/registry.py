@@ -373,6 +373,10 @@ FORMATS = Registry(
             "FiftyOne: a folder that FiftyOne imports as COCODetectionDataset, as "
             "written by `maskwise write fiftyone`",
         ),
+        "gcg_json": BuiltIn(
+            "maskwise.formats.gcg:GCG_JSON",
+            "GCG: captions whose phrases have masks, as GLaMM and Sa2VA read them",
+        ),
         "huggingface": BuiltIn(
             "maskwise.formats.huggingface:HUGGINGFACE",
             "Hugging Face datasets: Parquet with embedded images, as written by "
@@ -504,6 +508,46 @@ BENCHMARKS = Registry(
         "hub-matrices": BuiltIn(
             "maskwise.benchmarks.hub_matrices:HUB_MATRICES",
             "hub copies with boolean-matrix masks: ReasonSeg, RefCOCO, MMR, MUSE; protocol segzero",
+        ),
+        "gseval": BuiltIn(
+            "maskwise.benchmarks.gseval:GSEVAL",
+            "GSEval: captions about stuff, parts and objects (GroundingSuite); protocol gseval",
+        ),
+        "saco-gold": BuiltIn(
+            "maskwise.benchmarks.saco:SACO_GOLD",
+            "SA-Co/Gold: noun phrases with all instances, three annotators; protocol saco",
+        ),
+        "saco-silver": BuiltIn(
+            "maskwise.benchmarks.saco:SACO_SILVER",
+            "SA-Co/Silver: noun phrases with all instances; protocol saco",
+        ),
+        "pbench": BuiltIn(
+            "maskwise.benchmarks.mask_rows:PBENCH",
+            "PBench: expressions of five levels, all instances; protocol strict",
+        ),
+        "refcoco-m": BuiltIn(
+            "maskwise.benchmarks.mask_rows:REFCOCO_M",
+            "RefCOCO-M: RefCOCO's val with new masks; protocol lisa",
+        ),
+        "weatherreasonseg": BuiltIn(
+            "maskwise.benchmarks.mask_rows:WEATHERREASONSEG",
+            "WeatherReasonSeg: questions in fog, rain, snow and night; protocol lisa",
+        ),
+        "vrt-bench": BuiltIn(
+            "maskwise.benchmarks.mask_rows:VRT_BENCH",
+            "VRT-Bench: questions about relations; protocol union",
+        ),
+        "hallusegbench": BuiltIn(
+            "maskwise.benchmarks.hallusegbench:HALLUSEGBENCH",
+            "HalluSegBench: photos and copies without the object; protocol gsva",
+        ),
+        "llm-seg40k": BuiltIn(
+            "maskwise.benchmarks.llm_seg40k:LLM_SEG40K",
+            "LLM-Seg40K: questions by a language model; protocol lisa",
+        ),
+        "gcg": BuiltIn(
+            "maskwise.benchmarks.gcg:GCG",
+            "GCG: captions whose phrases have masks (GLaMM); protocol strict",
         ),
     },
     error=FormatError,

@@ -17,7 +17,6 @@ What a reader of these copies should know:
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -35,12 +34,15 @@ from maskwise.formats.annotations import (
 from maskwise.formats.embedded_images import locate_embedded_image
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.matrix_columns import decode_matrix, is_matrix_type
+from maskwise.formats.parquet_rows import (
+    PARQUET_FILES,
+    check_columns,
+    iterate_batches,
+    open_parquet,
+)
 from maskwise.formats.read_context import ReadContext
 from maskwise.masks import Mask
 from maskwise.store.folder import IGNORED_PIXELS, MERGED
-
-READ_BYTES = 2**20
-"""How much of a column of a file is read at once: without it the whole column of a row group is held in memory."""
 
 TEXT_TAGS = ("reasoning_type", "file_name")
 """Columns that become tags. ReasonSegX has the first, copies of MMR the second."""
@@ -69,13 +71,8 @@ def read(context: ReadContext, *, ignored: Ignored = "auto") -> AnnotatedImages:
     ignored: whether ignored pixels were merged into the targets. Files do not say it; `auto` takes rows with a `bbox`
     (copies of RefCOCO) or with a list as `ann_id` (copies of MMR) as sets that never had ignored pixels.
     """
-    paths = _find_shards(context)
-    try:
-        files = [pq.ParquetFile(path, buffer_size=READ_BYTES) for path in paths]
-    except (pa.ArrowException, OSError) as error:
-        raise FormatError(
-            f"{context.annotations} is not a valid Parquet file: {error}"
-        ) from None
+    files = open_parquet(context)
+    check_columns(context, files[0], ("image", "text", "mask"))
     schema = files[0].schema_arrow
     _check_schema(context, schema)
     about = {"split_name": f"{context.split}: as the copy calls it, see its card"}
@@ -94,20 +91,7 @@ def read(context: ReadContext, *, ignored: Ignored = "auto") -> AnnotatedImages:
     )
 
 
-def _find_shards(context: ReadContext) -> list[Path]:
-    path = context.annotations
-    if "-of-" not in path.name:
-        return [path]
-    return sorted(path.parent.glob(f"{context.split}-*.parquet")) or [path]
-
-
 def _check_schema(context: ReadContext, schema: pa.Schema) -> None:
-    missing = {"image", "text", "mask"} - set(schema.names)
-    if missing:
-        raise FormatError(
-            f"{context.annotations}: expected the columns image, text and mask; "
-            f"missing: {', '.join(sorted(missing))}; found: {', '.join(schema.names)}"
-        )
     mask_type = schema.field("mask").type
     if not is_matrix_type(mask_type):
         raise FormatError(
@@ -145,38 +129,29 @@ def _rows(
     context: ReadContext, files: list[pq.ParquetFile]
 ) -> Iterator[tuple[MatrixRow, Mask | None]]:
     """The rows with their masks; None for a mask without pixels. Rows that cannot be used are skipped."""
-    number = -1
     names = [
         name
         for name in ("image", "text", "mask", "image_id", "ann_id", *TEXT_TAGS)
         if name in files[0].schema_arrow.names
     ]
-    try:
-        for file in files:
-            # One row at a time: a matrix of 12 megapixels takes some 100 MB while Parquet decodes it.
-            for batch in file.iter_batches(batch_size=1, columns=names):
-                number += 1
-                record = f"row {number}"
-                try:
-                    mask = decode_matrix(batch.column("mask"), 0)
-                    if mask is None:
-                        raise MaskError("no matrix")
-                except MaskError as error:
-                    context.skip(
-                        "invalid mask",
-                        record,
-                        expected="a matrix of bools",
-                        found=error.message,
-                    )
-                    continue
-                fields = batch.drop_columns(["mask"]).to_pylist()[0]
-                row = _to_row(context, number, fields)
-                if row is not None:
-                    yield row, mask if mask.area else None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(
-            f"{context.annotations} is not a valid Parquet file: {error}"
-        ) from None
+    for number, batch in enumerate(iterate_batches(context, files, names)):
+        record = f"row {number}"
+        try:
+            mask = decode_matrix(batch.column("mask"), 0)
+            if mask is None:
+                raise MaskError("no matrix")
+        except MaskError as error:
+            context.skip(
+                "invalid mask",
+                record,
+                expected="a matrix of bools",
+                found=error.message,
+            )
+            continue
+        fields = batch.drop_columns(["mask"]).to_pylist()[0]
+        row = _to_row(context, number, fields)
+        if row is not None:
+            yield row, mask if mask.area else None
 
 
 def _to_row(
@@ -252,11 +227,7 @@ HUB_MATRICES = Benchmark(
     title="Hub copies with boolean-matrix masks: ReasonSeg, RefCOCO, MMR, MUSE (Seg-Zero and its successors)",
     protocol="segzero",
     layout=FileLayout(
-        annotations=(
-            "data/{split}-*-of-*.parquet",
-            "{split}-*-of-*.parquet",
-            "{split}.parquet",
-        ),
+        annotations=PARQUET_FILES,
         notes="splits are named as in the copy, which misleads: ReasonSeg_val holds a split `test`. Ignored pixels of "
         "ReasonSeg are merged into the targets.",
     ),

@@ -10,7 +10,9 @@ An image without target pixels (4 of 181 in one copy of val, 2 of 690 of test) g
 code scores it as one empty mask, so a prediction without pixels is right there too.
 
 Evaluation uses `text[0]` only. So do all splits but train, which has one sample per text. `explanatory/train.json`, if
-present, provides answers in words.
+present, provides answers in words: LISA looks them up by image and never by question, so an answer whose `query` is
+none of the texts belongs to all of them. SESAME's version of the files adds `false_premise_QA`: questions without
+target, read in train. The test split was given to users who asked for it; two of its 779 files have no polygon.
 """
 
 from collections.abc import Iterator
@@ -54,6 +56,7 @@ class ReasonSegFile(msgspec.Struct, frozen=True):
     text: list[str]
     is_sentence: bool
     shapes: list[ReasonSegShape]
+    false_premise_QA: list[tuple[str, bool]] = []
 
 
 class ReasonSegExplanation(msgspec.Struct, frozen=True):
@@ -124,12 +127,26 @@ def _image_annotation(
             text,
             f"{path.name}, text[{number}]",
             targets=("target",) if target.area else (),
-            answer=_to_answer(answers.get((f"{path.stem}.jpg", text))),
+            answer=_find_answer(answers, f"{path.stem}.jpg", text, file.text),
             ignore=ignore if ignore.area else None,
             tags=tags,
         )
         for number, text in enumerate(texts)
     )
+    if context.split == "train":
+        questions += tuple(
+            QuestionAnnotation(
+                f"{path.stem}/false/{number}",
+                text,
+                f"{path.name}, false_premise_QA[{number}]",
+                tags=tags
+                | {
+                    "question_type": "long" if is_sentence else "short",
+                    "false_premise": "yes",
+                },
+            )
+            for number, (text, is_sentence) in enumerate(file.false_premise_QA)
+        )
     region = RegionAnnotation("target", "target", path.name, visible=target)
     yield ImageAnnotation(image, path.name, (region,) if target.area else (), questions)
 
@@ -170,7 +187,18 @@ def _answers(context: ReadContext) -> dict[tuple[str, str], str]:
     return {(entry.image, entry.query): entry.outputs for entry in entries}
 
 
-def _to_answer(text: str | None) -> Answer | None:
+def _find_answer(
+    answers: dict[tuple[str, str], str], image: str, question: str, texts: list[str]
+) -> Answer | None:
+    """The answer to a question; or one of the image that belongs to none of its texts."""
+    text = answers.get((image, question))
+    if text is None:
+        unmatched = [
+            answer
+            for (name, query), answer in answers.items()
+            if name == image and query not in texts
+        ]
+        text = unmatched[-1] if unmatched else None
     return None if text is None else Answer(text=text)
 
 
