@@ -6,7 +6,12 @@ import pytest
 from maskwise.errors import ProtocolError
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.metrics import MetricTerms
-from maskwise.protocols.significance import adjust_p_values, compare_metric
+from maskwise.protocols.significance import (
+    adjust_by_holm,
+    adjust_p_values,
+    compare_metric,
+    t_tests,
+)
 
 
 def mean_of(values):
@@ -104,16 +109,16 @@ def null_pairs(generator, pairs, images, questions):
 @pytest.mark.parametrize("images", [20, 100])
 def test_ciou_difference_is_calibrated_and_agrees_with_its_interval(images):
     (iou_a, size_a), (iou_b, size_b) = null_pairs(
-        np.random.default_rng(9), 1500, images, 2
+        np.random.default_rng(9), 500, images, 2
     )
     a, b = (
         MetricTerms((iou * size).ravel(), size.ravel())
         for iou, size in ((iou_a, size_a), (iou_b, size_b))
     )
     groups = ImageGroups(
-        np.repeat(np.arange(1500), 2 * images),
-        np.repeat(np.arange(1500 * images), 2),
-        1500,
+        np.repeat(np.arange(500), 2 * images),
+        np.repeat(np.arange(500 * images), 2),
+        500,
     )
     found = compare_metric(a, b, groups)
     assert 0.015 <= np.mean([one.p_value < 0.05 for one in found]) <= 0.065
@@ -125,7 +130,7 @@ def test_ciou_difference_is_calibrated_and_agrees_with_its_interval(images):
 def test_pages_of_equal_models_seldom_show_a_significant_slice():
     """A page has 40 slices with gIoU and cIoU each. Without adjustment most pages show a significant one."""
     generator = np.random.default_rng(10)
-    pages = 200
+    pages = 40
     images = 120
     plain = 0
     marked = 0
@@ -186,3 +191,93 @@ def test_adjusted_p_values_by_hand():
     )
     assert adjust_p_values([0.9, 0.8]) == pytest.approx([0.9, 0.9])
     assert adjust_p_values([]) == []
+
+
+def precision_of(hits, regions):
+    return MetricTerms(np.asarray(hits, float), np.asarray(regions, float))
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 5, 9])
+def test_a_run_that_rests_on_few_images_has_no_p_value(images):
+    """Run A has a region in each of 50 images, run B in a few of them: the precision of B has no variance to speak of."""
+    generator = np.random.default_rng(11)
+    hits = (generator.random(50) < 0.5).astype(float)
+    regions_of_b = (np.arange(50) < images).astype(float)
+    a = precision_of(hits, np.ones(50))
+    b = precision_of(regions_of_b, regions_of_b)
+    for first, second in ((a, b), (b, a)):
+        compared = compare(first, second)
+        assert compared.p_value is None
+        assert compared.interval.low is None
+        assert compared.interval.method == "fewer than 10 images"
+
+
+def test_an_image_that_is_the_whole_denominator_leaves_no_p_value():
+    # y without x: B has a value in every image, but the denominator of a single one.
+    regions = np.zeros(20)
+    regions[0] = 5.0
+    b = precision_of(np.ones(20), regions)
+    compared = compare(precision_of(np.ones(20), np.ones(20)), b)
+    assert compared.interval.method == "one image decides"
+    assert compared.p_value is None
+
+
+def test_a_difference_that_is_rounding_is_none():
+    # 0.1 + 0.2 is not 0.3: the sums differ in the last digit in every image.
+    a = mean_of(np.full(40, 0.1 + 0.2))
+    b = mean_of(np.full(40, 0.3))
+    assert a.value() != b.value()
+    compared = compare(a, b)
+    assert (compared.difference, compared.p_value) == (0.0, 1.0)
+    values = np.random.default_rng(12).random(40)
+    other = compare(mean_of(values), mean_of(values * (1 + 1e-16) + 1e-16))
+    assert other.p_value == 1.0
+
+
+def test_the_permutation_test_of_ciou_has_more_power_than_the_t_interval():
+    generator = np.random.default_rng(13)
+    shape = (200, 60)
+    size = np.exp(generator.normal(8, 1.6, shape))
+    base = generator.normal(0.4, 1, shape)
+    metrics = []
+    for effect in (0.0, 0.8):
+        iou = 1 / (1 + np.exp(-base - effect - generator.normal(0, 0.8, shape)))
+        metrics.append(MetricTerms((iou * size).ravel(), size.ravel()))
+    groups = ImageGroups(np.repeat(np.arange(200), 60), np.arange(200 * 60), 200)
+    by_permutation = compare_metric(*metrics, groups)
+    by_t = t_tests(*metrics, groups)
+    power = np.mean([test.p_value < 0.05 for test in by_permutation])
+    power_of_t = np.mean([test.p_value < 0.05 for test in by_t])
+    assert power > 1.25 * power_of_t
+    assert all(test.interval.method == "permutation" for test in by_permutation)
+
+
+def test_the_permutation_test_agrees_with_all_swaps_of_ten_images():
+    """2**10 swaps, each scored anew: the share that is at least as far apart as the runs is the p-value."""
+    generator = np.random.default_rng(14)
+    x = generator.integers(1, 50, (2, 10)).astype(float)
+    y = np.floor(x * generator.random((2, 10)))
+    pooled = y.sum() / x.sum()
+    distance = (y[1] - pooled * x[1]) - (y[0] - pooled * x[0])
+    signs = 1 - 2 * ((np.arange(1024)[:, None] >> np.arange(10)) & 1)
+    swapped = np.abs(signs @ distance)
+    share = np.mean(swapped >= abs(distance.sum()) * (1 - 1e-12))
+    compared = compare(MetricTerms(y[0], x[0]), MetricTerms(y[1], x[1]))
+    assert compared.p_value == pytest.approx(share, abs=0.015)
+
+
+def test_holm_by_hand():
+    # Sorted .01, .03, .04: times 3, 2, 1 = .03, .06, .04, and never below the one before.
+    assert adjust_by_holm([0.01, 0.04, None, 0.03]) == pytest.approx(
+        [0.03, 0.06, None, 0.06]
+    )
+    assert adjust_by_holm([0.9, 0.8]) == pytest.approx([1.0, 1.0])
+    assert adjust_by_holm([]) == []
+
+
+def test_the_simulation_of_the_documents_shows_the_repaired_level():
+    from bench.significance import few_images_table
+
+    *_, single, _, _, _, ten, _, _ = few_images_table(40)
+    assert single.startswith("| 1 | 1.000 | 0.000 | 0%")
+    assert ten.endswith("100% |")

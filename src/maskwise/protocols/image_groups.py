@@ -51,6 +51,10 @@ class ImageGroups:
         """Number of images of each group, int64 [groups]."""
         return np.diff(self._firsts)
 
+    def cells_of(self, group: int) -> slice:
+        """The cells of a group: one for each of its images."""
+        return slice(int(self._firsts[group]), int(self._firsts[group + 1]))
+
     def cells(self, column: NumberArray) -> Float64Array:
         """Sums of a column [samples] over each cell, float64 [cells]; kept for the next call with the same array."""
         key = id(column)

@@ -44,8 +44,12 @@ PRIOR_IMAGES = 5.0
 
 WILSON = "wilson"
 JACKKNIFE = "jackknife"
+PERMUTATION = "permutation"
+"""Of differences only: see `permutation`."""
 TOO_FEW_IMAGES = f"fewer than {MIN_IMAGES} images"
 NO_VARIATION = "no variation between images"
+UNDEFINED_VARIANCE = "one image decides"
+"""A single image is the whole denominator: without it there is no value, so no variance."""
 FIXED = "fixed by the protocol"
 NOT_DEFINED = "not defined by this rule"
 NOT_A_SUM = "no interval: not a sum over questions"
@@ -54,7 +58,7 @@ UNDEFINED_WITHOUT_AN_IMAGE = "undefined without one of the images"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Both ends, or None for both. method: WILSON or JACKKNIFE; without ends the reason why there are none."""
+    """Both ends, or None for both. method: WILSON, JACKKNIFE or PERMUTATION; without ends the reason why there are none."""
 
     low: float | None
     high: float | None
@@ -259,6 +263,9 @@ def _interval(
 
     low = np.where(use_wilson, wilson_low, t_low)
     high = np.where(use_wilson, wilson_high, t_high)
+    # A share lies between 0 and 1; the ends may pass them by rounding.
+    low = np.where(within, np.clip(low, 0.0, 1.0), low)
+    high = np.where(within, np.clip(high, 0.0, 1.0), high)
     few = ratios.images < MIN_IMAGES
     is_finite = np.isfinite(low) & np.isfinite(high)
     known = is_finite & ~few & (constant | (variance > 0))
