@@ -256,3 +256,14 @@ def test_metric_that_the_rule_does_not_define_says_so():
     estimated = single(undefined_metric(30))
     assert estimated.value is None
     assert estimated.interval.method == NOT_DEFINED
+
+
+def test_ends_of_a_share_never_pass_zero_or_one():
+    # Wilson's formula gives 1.0000000000000002 for 10 images with 5 right answers each.
+    for images in range(10, 60):
+        for questions in (1.0, 3.0, 5.0):
+            whole = np.full(images, questions)
+            perfect = single(MetricTerms(whole, whole)).interval
+            failed = single(MetricTerms(np.zeros(images), whole)).interval
+            assert perfect.high == 1.0
+            assert failed.low == 0.0

@@ -68,7 +68,7 @@ def test_compare_prints_a_table(toy: Path, tmp_path: Path) -> None:
 def test_compare_prints_json(toy: Path) -> None:
     done = run("compare", toy / "near", toy / "near", "--json")
     found = json.loads(done.stdout)
-    assert found["format"] == "maskwise comparison 2"
+    assert found["format"] == "maskwise comparison 3"
     assert (found["metrics"]["giou"]["difference"], found["metrics"]["giou"]["p"]) == (
         0.0,
         1.0,

@@ -5,11 +5,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from maskwise.errors import ProtocolError, UnknownNameError
 from maskwise.report.comparison import compare_runs, pair_runs
 from maskwise.report.comparison_page import comparison_to_html, describe_difference
+from maskwise.report.leaderboard import make_leaderboard
 from maskwise.runs import Run, load_run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run
@@ -48,6 +50,59 @@ def test_a_better_run_is_found(toy: Path) -> None:
     sentence = describe_difference(back, found.level)
     assert sentence.startswith("A is better by ")
     assert sentence == describe_difference(giou, found.level).replace("B is", "A is")
+
+
+def empty_worst(run: Run, predictions: Path, folder: Path, *, images: int) -> Run:
+    """The same predictions without the masks of the images with the lowest gIoU."""
+    rows = run.rows("mmr")
+    values = np.bincount(run.clusters, rows.numerator)
+    weights = np.bincount(run.clusters, rows.weight)
+    hardest = np.argsort(values / np.maximum(weights, 1e-9))[:images]
+    emptied = {
+        sample for sample, image in zip(run.ids, run.clusters) if image in hardest
+    }
+    lines = [json.loads(line) for line in predictions.read_text().splitlines()]
+    for line in lines:
+        if line["sample"] in emptied:
+            line["regions"] = []
+            line["answer"] = None
+    folder.mkdir()
+    path = folder / "predictions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data = Path(run.info.dataset.path)
+    return make_run(folder / "run", data, path, protocols=["mmr", "strict"])
+
+
+def test_a_run_gains_nothing_by_leaving_out_its_hardest_images(tmp_path: Path) -> None:
+    """`mmr` skips an image without masks: emptying the worst ones raises gIoU, but not in a comparison."""
+    data = make_dataset(tmp_path / "data", images=40)
+    predictions = make_predictions(tmp_path / "p.jsonl", data, shift=4)
+    whole = make_run(tmp_path / "whole", data, predictions, protocols=["mmr", "strict"])
+    part = empty_worst(whole, predictions, tmp_path / "part", images=12)
+    assert part["mmr"]["giou"] > whole["mmr"]["giou"] + 0.02
+    compared = compare_runs(pair_runs(whole, part, "mmr"))
+    assert compared.metrics["giou"].difference == 0.0
+    assert compared.scored_b < compared.scored_a
+    assert compared.compared == compared.scored_b
+    assert f"{compared.scored_a} of 80 questions count for A" in compared.notice
+    page = comparison_to_html(pair_runs(whole, part, "mmr"), compared, samples=0)
+    assert "that count for both" in page
+    board = make_leaderboard([part, whole])
+    (dataset,) = board.datasets
+    ranking = {table.protocol: table.rows for table in dataset.tables}["mmr"]
+    assert [row.run for row in ranking] == ["whole", "run"]
+    assert ranking[1].left_out == compared.scored_a - compared.scored_b
+    assert "leaves out" in ranking[1].tags[0]
+    assert compare_runs(pair_runs(whole, part, "strict")).notice is None
+
+
+def test_a_comparison_is_a_data_frame(toy: Path) -> None:
+    compared = compare_runs(pair_runs(load_run(toy / "far"), load_run(toy / "near")))
+    frame = compared.to_pandas()
+    overall = frame[frame["slice"] == ""].set_index("metric")
+    assert overall.loc["giou", "difference"] == compared.metrics["giou"].difference
+    assert bool(overall.loc["giou", "significant"])
+    assert {"mask_type", "targets"} <= set(frame["slice"])
 
 
 def test_slices_compare_their_own_samples(toy: Path) -> None:

@@ -306,7 +306,7 @@ def test_json_alone_writes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("leaderboard", toy / "near", "--json")
-    assert json.loads(done.stdout)["format"] == "maskwise leaderboard 3"
+    assert json.loads(done.stdout)["format"] == "maskwise leaderboard 4"
     assert not list(tmp_path.iterdir())
 
 

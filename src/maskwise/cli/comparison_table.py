@@ -20,6 +20,8 @@ def print_comparison(comparison: RunComparison) -> None:
         f"{escape(comparison.dataset)}, {comparison.samples} questions about {comparison.images} images, "
         f"{comparison.protocol}\n"
     )
+    if comparison.notice is not None:
+        console.print(comparison.notice + "\n", style="yellow")
     giou = comparison.metrics["giou"]
     console.print(describe_difference(giou, comparison.level) + "\n")
     console.print(_overall_table(comparison))

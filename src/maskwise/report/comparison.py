@@ -3,27 +3,44 @@
 gIoU over all samples is the headline: one test, named in advance. All other differences form one family. Their p-values
 are adjusted for the number of differences in it (Benjamini and Hochberg), so that a page full of slices of two equal
 models shows a significant one in at most 5 % of cases.
+
+Some protocols leave out questions for which a run has no mask (`mmr`, an image without any). Two runs are compared on the
+questions with targets that the protocol counts in both, so a run gains nothing by leaving out the hard ones.
 """
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
-from maskwise.errors import ProtocolError, StoreError, UnknownNameError
+from maskwise.arrays import BoolArray
+from maskwise.errors import (
+    MissingDependencyError,
+    ProtocolError,
+    StoreError,
+    UnknownNameError,
+)
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
-from maskwise.protocols.significance import Comparison, adjust_p_values, compare_metric
+from maskwise.protocols.significance import (
+    Comparison,
+    adjust_p_values,
+    compare_metrics,
+)
 from maskwise.report.formatting import format_difference, format_p, format_value
 from maskwise.report.metric_labels import metric_label
 from maskwise.report.sample_selection import largest
 from maskwise.runs import Run, load_run
 from maskwise.runs.tables import MAIN_METRICS
 
-FORMAT = "maskwise comparison 2"
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = "maskwise comparison 3"
 HEADLINE = "giou"
 SIGNIFICANT = 0.05
 MAX_GROUPS = 12
@@ -69,7 +86,11 @@ class SliceChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """All differences under one protocol. family: number of differences whose p-values are adjusted together."""
+    """All differences under one protocol.
+
+    samples: questions of the dataset; scored_a, scored_b: those that the protocol counts in run A and in run B;
+    compared: those that the differences are about. family: number of differences whose p-values are adjusted together.
+    """
 
     format: str
     a: str
@@ -78,11 +99,44 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     options: dict[str, Any]
     samples: int
+    scored_a: int
+    scored_b: int
+    compared: int
     images: int
     level: float
     family: int
     metrics: dict[str, MetricChange]
     slices: dict[str, list[SliceChange]]
+
+    @property
+    def notice(self) -> str | None:
+        """A sentence if the runs are compared on a part of the questions that one of them was scored on."""
+        if self.compared == max(self.scored_a, self.scored_b):
+            return None
+        return (
+            f"Under {self.protocol} {self.scored_a:,} of {self.samples:,} questions count for A and {self.scored_b:,} "
+            f"for B. They are compared on the {self.compared:,} that count for both, so these values differ from those "
+            "of the runs."
+        )
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A data frame with one row per difference: slice and group (empty for all questions), metric, a, b,
+        difference, low, high, p, p_adjusted, significant. Needs pandas.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415
+        except ImportError:
+            raise MissingDependencyError("RunComparison.to_pandas", "pandas") from None
+        rows = []
+        for name, change in self.metrics.items():
+            rows.append(_frame_row("", "", self.compared, name, change))
+        for slicing, groups in self.slices.items():
+            for group in groups:
+                for name, change in group.metrics.items():
+                    rows.append(
+                        _frame_row(slicing, group.name, group.samples, name, change)
+                    )
+        return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
         giou = self.metrics["giou"].difference
@@ -101,7 +155,8 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
             for name, change in self.metrics.items()
             if change.difference is not None
         )
-        return f"<p>A: {escape(self.a)}, B: {escape(self.b)}</p><table>{head}{rows}</table>"
+        notice = "" if self.notice is None else f"<p>{escape(self.notice)}</p>"
+        return f"<p>A: {escape(self.a)}, B: {escape(self.b)}</p>{notice}<table>{head}{rows}</table>"
 
 
 @dataclass(frozen=True)
@@ -164,17 +219,18 @@ def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
 def compare_runs(pair: RunPair) -> RunComparison:
     """Every metric over all samples, and gIoU and cIoU in every group of every slicing, clustered by image."""
     level = pair.a.info.intervals.level
-    metrics = [_comparable(run, pair.protocol) for run in (pair.a, pair.b)]
+    shared = shared_samples(pair)
+    metrics = [
+        comparable_metrics(run, pair.protocol, shared) for run in (pair.a, pair.b)
+    ]
     everything = ImageGroups.single(pair.a.clusters)
+    comparisons = compare_metrics(metrics[0], metrics[1], everything, level)
     overall = {
-        name: _change(
-            compare_metric(metric, metrics[1][name], everything, level)[0], metric.unit
-        )
-        for name, metric in metrics[0].items()
-        if name in metrics[1]
+        name: _change(comparison, metrics[0][name].unit)
+        for name, (comparison,) in comparisons.items()
     }
     slices = {
-        slicing: _slice_changes(pair, slicing, metrics, level)
+        slicing: _slice_changes(pair, slicing, metrics, shared, level)
         for slicing in _slicings(pair)
     }
     overall, slices, family = _adjust(overall, slices)
@@ -186,7 +242,18 @@ def compare_runs(pair: RunPair) -> RunComparison:
         protocol=pair.protocol,
         options=pair.a.scores.protocols[pair.protocol].options,
         samples=len(pair.a.ids),
-        images=int(pair.a.clusters.max(initial=-1)) + 1,
+        scored_a=int(is_counted(pair.a, pair.protocol).sum()),
+        scored_b=int(is_counted(pair.b, pair.protocol).sum()),
+        compared=int(
+            (
+                shared
+                & (
+                    is_counted(pair.a, pair.protocol)
+                    | is_counted(pair.b, pair.protocol)
+                )
+            ).sum()
+        ),
+        images=len(np.unique(pair.a.clusters[shared])),
         level=level,
         family=family,
         metrics=overall,
@@ -194,13 +261,61 @@ def compare_runs(pair: RunPair) -> RunComparison:
     )
 
 
-def _comparable(run: Run, protocol: str) -> dict[str, MetricTerms]:
-    """The metrics that follow from the samples, without those whose value the protocol fixes for lack of samples."""
+def is_counted(run: Run, protocol: str) -> BoolArray:
+    """Whether the protocol counts each sample of a run, failed and missing predictions included. bool [samples]."""
+    status = run.rows(protocol).status
+    names = np.array(status.names, object)
+    counted: BoolArray = names[status.codes] != "excluded"
+    return counted
+
+
+def has_targets(run: Run, protocol: str) -> BoolArray:
+    """Whether each sample has targets. bool [samples]."""
+    targets = run.rows(protocol).slices.get("targets")
+    if targets is None:
+        raise StoreError(
+            f"{run.location}: its tables lack the slicing 'targets'; score the run again"
+        )
+    names = np.array(targets.names, object)
+    known: BoolArray = names[targets.codes] != "0"
+    return known
+
+
+def shared_samples(pair: RunPair) -> BoolArray:
+    """The samples that two runs are compared on, bool [samples]: all but the questions with targets that the protocol
+    leaves out of one run.
+
+    A question without targets that a protocol leaves out of a run without masks (`muse`) was answered rightly: the masks
+    of the other run count.
+    """
+    counted_a = is_counted(pair.a, pair.protocol)
+    counted_b = is_counted(pair.b, pair.protocol)
+    is_gap = (counted_a != counted_b) & has_targets(pair.a, pair.protocol)
+    return ~is_gap
+
+
+def comparable_metrics(
+    run: Run, protocol: str, shared: BoolArray
+) -> dict[str, MetricTerms]:
+    """The metrics that follow from the samples, without those whose value the protocol fixes for lack of samples.
+
+    shared: bool [samples], the samples that count; the terms of the others are 0.
+    """
     values = run.scores.protocols[protocol].metrics
-    return {
+    metrics = {
         name: metric
         for name, metric in run.metrics(protocol).items()
         if not values[name].gated
+    }
+    if shared.all():
+        return metrics
+    return {
+        name: replace(
+            metric,
+            numerator=np.where(shared, metric.numerator, 0),
+            denominator=np.where(shared, metric.denominator, 0),
+        )
+        for name, metric in metrics.items()
     }
 
 
@@ -213,6 +328,7 @@ def _slice_changes(
     pair: RunPair,
     slicing: str,
     metrics: Sequence[Mapping[str, MetricTerms]],
+    shared: BoolArray,
     level: float,
 ) -> list[SliceChange]:
     """The largest groups of a slicing. cIoU is left out where a group has none in the run's own table."""
@@ -222,10 +338,9 @@ def _slice_changes(
             f"{pair.a.location}: its tables lack the slicing {slicing!r}; score the run again"
         )
     groups = ImageGroups(codes.codes, pair.a.clusters, len(codes.names))
-    comparisons = {
-        name: compare_metric(metrics[0][name], metrics[1][name], groups, level)
-        for name in MAIN_METRICS
-    }
+    main_metrics = [{name: terms[name] for name in MAIN_METRICS} for terms in metrics]
+    comparisons = compare_metrics(main_metrics[0], main_metrics[1], groups, level)
+    shared_counts = np.bincount(codes.codes[shared], minlength=len(codes.names))
     out = []
     for group in largest(
         pair.a.scores.protocols[pair.protocol].slices[slicing], MAX_GROUPS
@@ -240,8 +355,30 @@ def _slice_changes(
             name: _change(comparisons[name][item], metrics[0][name].unit)
             for name in known
         }
-        out.append(SliceChange(name=group.name, samples=group.samples, metrics=changes))
+        samples = int(shared_counts[item])
+        out.append(SliceChange(name=group.name, samples=samples, metrics=changes))
     return out
+
+
+def _frame_row(
+    slicing: str, group: str, samples: int, metric: str, change: MetricChange
+) -> dict[str, Any]:
+    return {
+        "slice": slicing,
+        "group": group,
+        "samples": samples,
+        "metric": metric,
+        "a": change.a,
+        "b": change.b,
+        "difference": change.difference,
+        "low": change.low,
+        "high": change.high,
+        "p": change.p,
+        "p_adjusted": change.p_adjusted,
+        "significant": change.significant,
+        "method": change.method,
+        "unit": change.unit,
+    }
 
 
 def _change(comparison: Comparison, unit: str) -> MetricChange:

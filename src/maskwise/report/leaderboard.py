@@ -2,7 +2,8 @@
 
 Runs share a table only if they were scored on the same questions (same manifest, same samples) under the same protocol
 with the same options. Models that were given the ground truth or the answer come after the others, whatever their
-values. Published results have a section of their own and are never ranked with measured ones.
+values; before them come runs of which the protocol leaves out questions that it counts for others. Every pair of the other
+runs is tested on gIoU, and each run has the set of ranks that the tests allow. Published results have a section of their own and are never ranked with measured ones.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar
 from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
 from maskwise.report.protocol_order import protocol_role, states_mask_types
 from maskwise.report.published_results import PublishedTable, read_published
+from maskwise.report.ranking import count_left_out, rank_runs
 from maskwise.report.render import render
 from maskwise.runs import Run
 from maskwise.runs.files import write_errors
@@ -31,11 +33,15 @@ from maskwise.store.atomic import PARTIAL, atomic_write
 PAGE = "index.html"
 DATA = "leaderboard.json"
 REPORTS = "reports"
-FORMAT = "maskwise leaderboard 3"
+FORMAT = "maskwise leaderboard 4"
 
 
 class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run under one protocol. report: its page, relative to the site."""
+    """One run under one protocol. report: its page, relative to the site.
+
+    ranks: the first and the last rank that it may have (see `ranking`); None for a run that is not ranked. left_out:
+    questions that the protocol leaves out of this run and counts for another.
+    """
 
     model: str
     run: str
@@ -43,11 +49,15 @@ class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, MetricValue]
     counts: StatusCounts
     report: str
+    ranks: tuple[int, int] | None = None
+    left_out: int = 0
 
 
 class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
     """Runs under one protocol with one set of options, best gIoU first. Runs with tags come after those without: first
-    the teacher-forced ones, then models that were given the ground truth. role: official, recommended or empty.
+    the partial and the teacher-forced ones, then models that were given the ground truth. role: official, recommended or
+    empty. detectable: the smallest difference in gIoU between two such runs that a test at 0.05 finds with a power of
+    0.8; None if unknown.
     """
 
     protocol: str
@@ -55,6 +65,7 @@ class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any]
     rule: str
     rows: list[LeaderboardRow]
+    detectable: float | None = None
 
 
 class LeaderboardDataset(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,17 +197,29 @@ def _table(
     protocol: str, scored_runs: Sequence[tuple[Run, ProtocolScores]]
 ) -> LeaderboardTable:
     result = scored_runs[0][1]
-    rows = [_row(run, scores) for run, scores in scored_runs]
+    runs = [run for run, _ in scored_runs]
+    left_out = count_left_out(runs, protocol)
+    rows = [
+        _row(run, scores, count)
+        for (run, scores), count in zip(scored_runs, left_out, strict=True)
+    ]
+    # Only runs that answered the same questions by themselves are ranked.
+    ranked = [item for item, row in enumerate(rows) if not row.tags]
+    ranking = rank_runs([runs[item] for item in ranked], protocol)
+    if ranking.ranks is not None:
+        for item, ranks in zip(ranked, ranking.ranks, strict=True):
+            rows[item] = msgspec.structs.replace(rows[item], ranks=ranks)
     return LeaderboardTable(
         protocol=protocol,
         role=protocol_role(scored_runs[0][0], protocol),
         options=result.options,
         rule=result.rule,
         rows=sorted(rows, key=_sort_key),
+        detectable=ranking.detectable,
     )
 
 
-def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
+def _row(run: Run, result: ProtocolScores, left_out: int) -> LeaderboardRow:
     wanted = [
         name for name in (*MAIN_METRICS, *HEADLINE_METRICS) if name in result.metrics
     ]
@@ -208,7 +231,7 @@ def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
     return LeaderboardRow(
         model=run.model_name,
         run=run.name,
-        tags=_tags(run),
+        tags=_tags(run, left_out),
         metrics={
             name: result.metrics[name]
             for name in shown
@@ -216,16 +239,18 @@ def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
         },
         counts=result.counts,
         report=f"{REPORTS}/{report_name(run)}",
+        left_out=left_out,
     )
 
 
-def _sort_key(row: LeaderboardRow) -> tuple[bool, bool, float, str]:
+def _sort_key(row: LeaderboardRow) -> tuple[bool, bool, bool, float, str]:
     value = row.metrics["giou"].value
     if value is None and "cgf1" in row.metrics:
         value = row.metrics["cgf1"].value
     return (
         KNOWS in row.tags,
         FORCED in row.tags,
+        row.left_out > 0,
         -value if value is not None else 1.0,
         row.report,
     )
@@ -235,12 +260,17 @@ KNOWS = "given the ground truth"
 FORCED = "teacher-forced"
 
 
-def _tags(run: Run) -> list[str]:
-    return [
-        tag
-        for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.teacher_forced))
-        if holds
-    ]
+def _tags(run: Run, left_out: int) -> list[str]:
+    """Why a run is not ranked with the others."""
+    tags = []
+    if run.uses_ground_truth:
+        tags.append(KNOWS)
+    if run.teacher_forced:
+        tags.append(FORCED)
+    if left_out:
+        questions = "question" if left_out == 1 else "questions"
+        tags.append(f"leaves out {left_out:,} {questions} that count for other runs")
+    return tags
 
 
 def _describe_subset(run: Run) -> str:
