@@ -75,6 +75,24 @@ def test_every_protocol_has_its_table(board: Any) -> None:
     assert all(len(one["rows"]) == 2 for one in dataset["tables"])
 
 
+def test_runs_have_the_ranks_that_paired_tests_allow(
+    board: Any, toy: Path, tmp_path: Path
+) -> None:
+    ranked = {
+        row["run"]: row["ranks"] for row in board["datasets"][0]["tables"][0]["rows"]
+    }
+    assert ranked == {"near": [1, 1], "far": [2, 2]}
+    assert 0 < board["datasets"][0]["tables"][0]["detectable"] < 0.5
+    # The same predictions once more: the tests cannot tell which of the two is first.
+    twin = make_run(
+        tmp_path / "twin", toy / "data", toy / "near.jsonl", protocols=["strict"]
+    )
+    runs = [load_run(toy / "near"), load_run(toy / "far"), twin]
+    (dataset,) = make_leaderboard(runs).datasets
+    ranks = {row.run: row.ranks for row in dataset.tables[0].rows}
+    assert ranks == {"near": (1, 2), "twin": (1, 2), "far": (3, 3)}
+
+
 def test_links_lead_to_reports_in_the_site(site: Path) -> None:
     page = Page((site / "index.html").read_text(encoding="utf-8"))
     links = {link.attributes["href"] for link in page.find("a")} - {
