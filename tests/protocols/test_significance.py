@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bench.significance import few_images_table
 from maskwise.errors import ProtocolError
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.metrics import MetricTerms
@@ -276,8 +277,6 @@ def test_holm_by_hand():
 
 
 def test_the_simulation_of_the_documents_shows_the_repaired_level():
-    from bench.significance import few_images_table
-
     *_, single, _, _, _, ten, _, _ = few_images_table(40)
     assert single.startswith("| 1 | 1.000 | 0.000 | 0%")
     assert ten.endswith("100% |")
