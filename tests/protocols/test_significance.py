@@ -200,7 +200,7 @@ def precision_of(hits, regions):
 
 @pytest.mark.parametrize("images", [1, 2, 3, 5, 9])
 def test_a_run_that_rests_on_few_images_has_no_p_value(images):
-    """Run A has a region in each of 50 images, run B in a few of them: the precision of B has no variance to speak of."""
+    """Run A has a region in each of 50 images, run B in a few of them: B has hardly a variance."""
     generator = np.random.default_rng(11)
     hits = (generator.random(50) < 0.5).astype(float)
     regions_of_b = (np.arange(50) < images).astype(float)
