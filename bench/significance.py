@@ -3,8 +3,8 @@
 Prints the tables of docs/intervals.md about comparing two runs. The numbers depend on the seeds below only.
 
 `few`: two runs of the same quality, of which B has items in a few images only (as a model that rarely predicts a region
-has a precision from few images). Before: the rule of ten images was applied to the larger run, and an undefined variance
-was taken for no variation. Shown is the share of pairs called significant at 0.05.
+has a precision from few images). Before: the rule of ten images was applied to the larger run, and an undefined
+variance was taken for no variation. Shown is the share of pairs called significant at 0.05.
 `power`: cIoU of two runs, by the t interval of the jackknife and by the permutation test.
 """
 

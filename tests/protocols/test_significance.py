@@ -219,7 +219,7 @@ def test_an_image_that_is_the_whole_denominator_leaves_no_p_value():
     regions[0] = 5.0
     b = precision_of(np.ones(20), regions)
     compared = compare(precision_of(np.ones(20), np.ones(20)), b)
-    assert compared.interval.method == "one image decides"
+    assert compared.interval.method == "undefined without one of the images"
     assert compared.p_value is None
 
 

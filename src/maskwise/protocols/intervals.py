@@ -48,8 +48,6 @@ PERMUTATION = "permutation"
 """Of differences only: see `permutation`."""
 TOO_FEW_IMAGES = f"fewer than {MIN_IMAGES} images"
 NO_VARIATION = "no variation between images"
-UNDEFINED_VARIANCE = "one image decides"
-"""A single image is the whole denominator: without it there is no value, so no variance."""
 FIXED = "fixed by the protocol"
 NOT_DEFINED = "not defined by this rule"
 NOT_A_SUM = "no interval: not a sum over questions"
@@ -58,7 +56,9 @@ UNDEFINED_WITHOUT_AN_IMAGE = "undefined without one of the images"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Both ends, or None for both. method: WILSON, JACKKNIFE or PERMUTATION; without ends the reason why there are none."""
+    """Both ends, or None for both. method: WILSON, JACKKNIFE or PERMUTATION; without ends the reason why there are
+    none.
+    """
 
     low: float | None
     high: float | None

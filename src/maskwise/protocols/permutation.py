@@ -6,8 +6,8 @@ results of any image may be swapped between them. The statistic is
     D = sum(z_i),  z_i = 2 ((y_Bi - R x_Bi) - (y_Ai - R x_Ai)) / (X_A + X_B),  R = (Y_A + Y_B) / (X_A + X_B).
 
 R and X_A + X_B do not change when an image is swapped, so a swap changes the sign of z_i and nothing else. D has the
-sign of R_B - R_A, and is R_B - R_A where X_A = X_B. The test is exact for exchangeable runs of any distribution (Fisher,
-The Design of Experiments, 1935); a run with a few very large images needs no estimate of a variance.
+sign of R_B - R_A, and is R_B - R_A where X_A = X_B. The test is exact for exchangeable runs of any distribution
+(Fisher, The Design of Experiments, 1935); a run with a few very large images needs no estimate of a variance.
 
 Interval. The hypothesis R_B - R_A = d is tested by subtracting d x_Bi from y_Bi. Then z_i = p_i - d q_i with q_i >= 0,
 so a sum over random signs, P - d Q, is at least as large as the observed one for all d between two points: the

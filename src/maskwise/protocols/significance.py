@@ -1,11 +1,11 @@
 """Paired tests between two runs on the same samples, and control of the error over many of them.
 
 Up to MAX_PERMUTED images the p-value and the interval of a difference come from a permutation test over images (see
-`permutation`). Above, where the sums of both are close to normal, and where one run rests on less than half of the other's
-items or images (a permutation test has little power there), they come from the influence u_i = u_i(B) - u_i(A) of
-each image (see `intervals`): a t interval with the jackknife variance and Satterthwaite's degrees of freedom. Either
-way the 95 % interval excludes 0 exactly where p < 0.05. It is cut at -1 and 1 where both metrics are shares of every
-image (gIoU, cIoU, accuracies), because no difference lies outside.
+`permutation`). Above, where the sums of both are close to normal, and where one run rests on less than half of the
+other's items or images (a permutation test has little power there), they come from the influence u_i = u_i(B) -
+u_i(A) of each image (see `intervals`): a t interval with the jackknife variance and Satterthwaite's degrees of
+freedom. Either way the 95 % interval excludes 0 exactly where p < 0.05. It is cut at -1 and 1 where both metrics are
+shares of every image (gIoU, cIoU, accuracies), because no difference lies outside.
 
 No p-value and no interval: with fewer than MIN_IMAGES images in either run, or where the variance of either run is
 undefined because one image is its whole denominator. Where all images agree on the difference, there is no interval; p
@@ -26,7 +26,7 @@ from maskwise.protocols.intervals import (
     NO_VARIATION,
     PERMUTATION,
     TOO_FEW_IMAGES,
-    UNDEFINED_VARIANCE,
+    UNDEFINED_WITHOUT_AN_IMAGE,
     Interval,
     influence,
     is_share,
@@ -48,8 +48,8 @@ ROUNDING = 1e-12
 """Relative size below which a difference or its standard error is the rounding of sums: float64 has 16 digits, and sums
 over a million samples lose less than 4 of them."""
 POWER_QUANTILES = 1.960 + 0.842
-"""Normal quantiles of a two-sided test at 0.05 and of a power of 0.8: their sum times the standard error of a difference
-is the smallest difference that such a test finds with that power."""
+"""Normal quantiles of a two-sided test at 0.05 and of a power of 0.8: their sum times the standard error of a
+difference is the smallest difference that such a test finds with that power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _comparison(test: _TTest, limit: float, images: int) -> Comparison:
     if test.images < MIN_IMAGES:
         return Comparison(a, b, difference, none, None, images)
     if np.isnan(test.error):
-        undefined = Interval(None, None, UNDEFINED_VARIANCE)
+        undefined = Interval(None, None, UNDEFINED_WITHOUT_AN_IMAGE)
         return Comparison(a, b, difference, undefined, None, images)
     if test.error <= rounding:
         constant = Interval(None, None, NO_VARIATION)
@@ -248,8 +248,8 @@ def adjust_p_values(values: Sequence[float | None]) -> list[float | None]:
 
 
 def adjust_by_holm(values: Sequence[float | None]) -> list[float | None]:
-    """P-values adjusted for their number by the procedure of Holm (Scandinavian Journal of Statistics, 1979); None stays
-    None.
+    """P-values adjusted for their number by the procedure of Holm (Scandinavian Journal of Statistics, 1979); None
+    stays None.
 
     The chance that any adjusted p of a difference that is not real lies below 0.05 is at most 5 %.
     """

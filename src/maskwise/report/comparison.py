@@ -4,8 +4,8 @@ gIoU over all samples is the headline: one test, named in advance. All other dif
 are adjusted for the number of differences in it (Benjamini and Hochberg), so that a page full of slices of two equal
 models shows a significant one in at most 5 % of cases.
 
-Some protocols leave out questions for which a run has no mask (`mmr`, an image without any). Two runs are compared on the
-questions with targets that the protocol counts in both, so a run gains nothing by leaving out the hard ones.
+Some protocols leave out questions for which a run has no mask (`mmr`, an image without any). Two runs are compared on
+the questions with targets that the protocol counts in both, so a run gains nothing by leaving out the hard ones.
 """
 
 import os
@@ -285,8 +285,8 @@ def shared_samples(pair: RunPair) -> BoolArray:
     """The samples that two runs are compared on, bool [samples]: all but the questions with targets that the protocol
     leaves out of one run.
 
-    A question without targets that a protocol leaves out of a run without masks (`muse`) was answered rightly: the masks
-    of the other run count.
+    A question without targets that a protocol leaves out of a run without masks (`muse`) was answered rightly: the
+    masks of the other run count.
     """
     counted_a = is_counted(pair.a, pair.protocol)
     counted_b = is_counted(pair.b, pair.protocol)

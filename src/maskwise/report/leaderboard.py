@@ -2,8 +2,9 @@
 
 Runs share a table only if they were scored on the same questions (same manifest, same samples) under the same protocol
 with the same options. Models that were given the ground truth or the answer come after the others, whatever their
-values; before them come runs of which the protocol leaves out questions that it counts for others. Every pair of the other
-runs is tested on gIoU, and each run has the set of ranks that the tests allow. Published results have a section of their own and are never ranked with measured ones.
+values; before them come runs of which the protocol leaves out questions that it counts for others. Every pair of the
+other runs is tested on gIoU, and each run has the set of ranks that the tests allow. Published results have a section
+of their own and are never ranked with measured ones.
 """
 
 import hashlib
@@ -55,9 +56,9 @@ class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
 
 class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
     """Runs under one protocol with one set of options, best gIoU first. Runs with tags come after those without: first
-    the partial and the teacher-forced ones, then models that were given the ground truth. role: official, recommended or
-    empty. detectable: the smallest difference in gIoU between two such runs that a test at 0.05 finds with a power of
-    0.8; None if unknown.
+    the partial and the teacher-forced ones, then models that were given the ground truth. role: official, recommended
+    or empty. detectable: the smallest difference in gIoU between two such runs that a test at 0.05 finds with a power
+    of 0.8; None if unknown.
     """
 
     protocol: str

@@ -37,9 +37,9 @@ MAX_RANKED = 30
 class Ranking:
     """Of n runs on the same samples under one protocol.
 
-    ranks: the first and the last rank that each run may have; None with more than MAX_RANKED runs, or where a pair cannot
-    be tested. detectable: the smallest difference in gIoU that a test of two such runs finds with a power of 0.8 (the
-    median over all pairs); None if unknown.
+    ranks: the first and the last rank that each run may have; None with more than MAX_RANKED runs, or where a pair
+    cannot be tested. detectable: the smallest difference in gIoU that a test of two such runs finds with a power of
+    0.8 (the median over all pairs); None if unknown.
     """
 
     ranks: list[tuple[int, int]] | None
