@@ -291,7 +291,8 @@ def shared_samples(pair: RunPair) -> BoolArray:
     counted_a = is_counted(pair.a, pair.protocol)
     counted_b = is_counted(pair.b, pair.protocol)
     is_gap = (counted_a != counted_b) & has_targets(pair.a, pair.protocol)
-    return ~is_gap
+    shared: BoolArray = ~is_gap
+    return shared
 
 
 def comparable_metrics(
