@@ -17,7 +17,6 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
             "List benchmarks, formats, protocols, models and downloads",
         ),
         "adapters": ("adapters:adapters", "List the adapters for published models"),
-        "worker": ("worker:worker", "Write the file that serves an older environment"),
     },
     "Data": {
         "get": ("get:get", "Download a benchmark or weights"),
@@ -44,6 +43,10 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("serve:serve", "Serve a model and pages to ask and browse"),
         "intent": ("intent:intent", "Say whether a question wants hidden parts too"),
         "info": ("info:info", "Say what is installed and in use"),
+    },
+    "Other tools": {
+        "lmms-eval": ("lmms_eval:lmms_eval", "Write tasks for lmms-eval"),
+        "worker": ("worker:worker", "Write the file that serves an older environment"),
     },
 }
 """By group and command: `module:name` below maskwise.cli, and a line that fits beside the name in 80 columns."""
