@@ -213,8 +213,10 @@ def doc_to_text(
 def doc_to_target(doc: Doc) -> str:
     """The ground truth in the form of a reply; only logs of lmms-eval show it."""
     sample = _open(doc["dataset"]).sample(doc["id"])
-    kind = "amodal" if sample.mask_type == "amodal" else "visible"
-    masks = [region.mask(kind) for region in sample.targets]
+    if sample.mask_type == "amodal":
+        masks = [region.amodal for region in sample.targets]
+    else:
+        masks = [region.visible for region in sample.targets]
     known_masks = [mask for mask in masks if mask is not None]
     return json.dumps(
         {"masks": msgspec.to_builtins(known_masks), "mask_type": sample.mask_type}
