@@ -247,7 +247,7 @@ JSON = st.recursive(
 @given(st.lists(JSON, max_size=3))
 def test_predictions_of_any_form_are_judged_one_by_one(said: list[Any]) -> None:
     reply = decode_response(json.dumps({"id": "1", "predictions": said}).encode())
-    found = response_to_predictions(reply, len(said))
+    found = response_to_predictions(reply, len(said), (8, 8))
     assert len(found) == len(said)
     for one, raw in zip(found, said):
         assert one.error is not None or isinstance(raw, dict)

@@ -109,7 +109,9 @@ class HttpModel:
         content = self._to_response(response)
         if content.id != id and response.status == http.HTTPStatus.OK:
             raise ModelError(f"{self.address} responded to another request")
-        return response_to_predictions(content, len(questions))
+        return response_to_predictions(
+            content, len(questions), (image.height, image.width)
+        )
 
     def _check_health(self) -> tuple[Health, str | None]:
         response = self._request("GET", HEALTH, None, seconds=HEALTH_SECONDS)

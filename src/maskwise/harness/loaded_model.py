@@ -49,8 +49,9 @@ class ImageEncoding:
             [question] if isinstance(question, str) else question
         )
         returned = self.model._guard(self._encoding.answer, questions)
+        sizes = [(self.image.height, self.image.width)] * len(questions)
         predictions: list[Prediction] = self.model._guard(
-            check_predictions, returned, len(questions)
+            check_predictions, returned, sizes
         )
         for prediction, text in zip(predictions, questions):
             attach(prediction, image=self.image, question=text)

@@ -5,8 +5,9 @@
             ...                                           # encode the image once for all its questions
             return [Prediction(sample="", regions=(...)) for question in questions]
 
-It returns one prediction per question, in order; `sample` stays empty, the harness fills it in. A question that fails
-may be Prediction(sample="", error="why"). An exception fails the question and the run goes on. If a call with several
+It returns one prediction per question, in order; `sample` stays empty, the harness fills it in. A prediction may also
+be masks, detections or a dict: `maskwise.predictions.conversion` lists what is accepted. A question that fails may be
+Prediction(error="why"). An exception fails the question and the run goes on. If a call with several
 questions fails, each question is tried alone. ModelGoneError stops the run, which can be resumed later.
 
 Optional attributes:
@@ -48,9 +49,11 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from maskwise.errors import MaskwiseError, ModelError
+from maskwise.errors import MaskError, MaskwiseError, ModelError, RecordError
+from maskwise.predictions.conversion import to_prediction
 from maskwise.runs.schema import ModelInfo
 from maskwise.schema import Prediction, Sample
+from maskwise.terminal import count_noun
 
 PredictMode = Literal["predict", "predict_with_ground_truth", "teacher_forced"]
 """What a model is given: the questions, the samples with their ground truth, or the samples with the true answers."""
@@ -233,7 +236,8 @@ def call_model(
     questions = [sample.question for sample in samples]
     returned = method(image, questions if mode == "predict" else samples)
     forced = mode == "teacher_forced"
-    predictions = check_predictions(returned, len(samples))
+    sizes = [(image.height, image.width)] * len(samples)
+    predictions = check_predictions(returned, sizes)
     return [
         msgspec.structs.replace(prediction, sample=sample.id, forced=forced)
         for prediction, sample in zip(predictions, samples)
@@ -261,28 +265,39 @@ def call_batch(
     """
     questions = [sample.question for sample in samples]
     returned = model.predict_batch(list(images), questions)  # type: ignore[union-attr]
-    predictions = check_predictions(returned, len(samples))
+    sizes = [(image.height, image.width) for image in images]
+    predictions = check_predictions(returned, sizes)
     return [
         msgspec.structs.replace(prediction, sample=sample.id)
         for prediction, sample in zip(predictions, samples)
     ]
 
 
-def check_predictions(returned: Iterable[Any], questions: int) -> list[Prediction]:
-    """What a model returned, as valid records; ModelError unless it is one prediction per question."""
+def check_predictions(
+    returned: Iterable[Any], sizes: Sequence[tuple[int, int]]
+) -> list[Prediction]:
+    """What a model returned, as valid records; ModelError unless it is one prediction per question.
+
+    sizes: height and width of the image of each question.
+    """
     predictions = list(returned)
-    if len(predictions) != questions:
+    if len(predictions) != len(sizes):
         raise ModelError(
-            f"the model returned {len(predictions)} predictions for {questions} questions"
+            f"the model returned {count_noun(len(predictions), 'prediction')} for {count_noun(len(sizes), 'question')}"
         )
-    return [_check_prediction(prediction) for prediction in predictions]
+    return [
+        _check_prediction(prediction, size)
+        for prediction, size in zip(predictions, sizes)
+    ]
 
 
-def _check_prediction(prediction: Any) -> Prediction:
-    if not isinstance(prediction, Prediction):
+def _check_prediction(returned: Any, size: tuple[int, int]) -> Prediction:
+    try:
+        prediction = to_prediction(returned, size=size)
+    except (MaskError, RecordError) as error:
         raise ModelError(
-            f"the model returned a {type(prediction).__name__}; expected a Prediction"
-        )
+            f"the model returned a value of type {type(returned).__name__}; expected a Prediction or masks: {error}"
+        ) from None
     try:
         # Python checks no types. What cannot be written and read again would end the run, or never be scored.
         encoded = msgspec.json.encode(prediction, enc_hook=_to_number)

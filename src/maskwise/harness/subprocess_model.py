@@ -156,7 +156,8 @@ class SubprocessModel:
             raise self._explain(image, lost) from None
         self._unanswered.clear()
         try:
-            return response_to_predictions(response, len(questions))
+            size = (image.height, image.width)
+            return response_to_predictions(response, len(questions), size)
         except ModelError as error:
             if self._child is not None:
                 self._child.add_output_to(error)

@@ -19,6 +19,7 @@ import msgspec
 from PIL import Image, ImageFile
 
 from maskwise.errors import MaskwiseError, ModelError, RecordError
+from maskwise.predictions.conversion import LISTED_FIELDS, to_prediction
 from maskwise.schema import Answer, Prediction, Record
 
 PREDICT = "/v1/predict"
@@ -178,9 +179,11 @@ def decode_capabilities(text: bytes) -> Capabilities | None:
 
 
 def response_to_predictions(
-    response: PredictResponse, questions: int
+    response: PredictResponse, questions: int, size: tuple[int, int]
 ) -> list[Prediction]:
     """The predictions of a response, `sample` empty. A malformed one has its own error; the others are valid.
+
+    size: height and width of the image.
 
     ModelError if the model reports an error or their number is not that of the questions.
     """
@@ -193,7 +196,7 @@ def response_to_predictions(
         raise ModelError(
             f"the response has {len(response.predictions)} predictions for {questions} questions"
         )
-    return [_to_prediction(raw) for raw in response.predictions]
+    return [_to_prediction(raw, size) for raw in response.predictions]
 
 
 def quote(text: bytes) -> str:
@@ -232,9 +235,14 @@ def without_sample(prediction: Prediction) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "sample"}
 
 
-def _to_prediction(raw: msgspec.Raw) -> Prediction:
+def _to_prediction(raw: msgspec.Raw, size: tuple[int, int]) -> Prediction:
     try:
-        return msgspec.convert({**_OBJECTS.decode(raw), "sample": ""}, Prediction)
+        fields = {**_OBJECTS.decode(raw), "sample": ""}
+        try:
+            return msgspec.convert(fields, Prediction)
+        except (msgspec.ValidationError, MaskwiseError) as error:
+            # Not our own form: perhaps one of the others that are accepted.
+            return _convert_prediction(fields, size, error)
     except (
         msgspec.DecodeError,
         UnicodeDecodeError,
@@ -243,6 +251,27 @@ def _to_prediction(raw: msgspec.Raw) -> Prediction:
     ) as error:
         return Prediction(sample="", error=f"the prediction is malformed: {error}")
 
+
+def _convert_prediction(
+    fields: dict[str, Any], size: tuple[int, int], problem: Exception
+) -> Prediction:
+    """A prediction with masks in another form than compressed run lengths."""
+    regions = fields.get("regions", [])
+    if not isinstance(regions, list):
+        raise problem
+    converted = to_prediction({"regions": regions, **_listed(fields)}, size=size)
+    rest = {key: value for key, value in fields.items() if key not in _MASK_FIELDS}
+    return msgspec.structs.replace(
+        msgspec.convert(rest, Prediction), regions=converted.regions
+    )
+
+
+def _listed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The masks of a prediction that are not in its regions."""
+    return {key: value for key, value in fields.items() if key in LISTED_FIELDS}
+
+
+_MASK_FIELDS = {"regions", *LISTED_FIELDS}
 
 _RESPONSES = msgspec.json.Decoder(PredictResponse)
 _CAPABILITIES = msgspec.json.Decoder(Capabilities)

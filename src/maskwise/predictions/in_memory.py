@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from maskwise.errors import MaskError, ProtocolError
-from maskwise.masks import as_masks
-from maskwise.schema import PredictedRegion, Prediction
+from maskwise.errors import MaskError, ProtocolError, RecordError
+from maskwise.predictions.conversion import to_prediction
+from maskwise.schema import Prediction
 from maskwise.store import Dataset
 
 
@@ -22,10 +22,10 @@ def to_predictions(
 ) -> Path | list[Prediction]:
     """A path as it is; anything else as records with the ids of the samples.
 
-    predictions: a path; a sequence in the order of the dataset, or a mapping from sample id. Items are a `Prediction`,
-    masks (whatever `as_masks` accepts: a `Masks`, an array (n, height, width), supervision detections, one mask), or
-    None for no prediction. Records that name their sample may come in any order and number. mask_type, teacher_forced:
-    of masks; records say it themselves.
+    predictions: a path; a sequence in the order of the dataset, or a mapping from sample id. Items are what
+    `maskwise.predictions.conversion` accepts (a `Prediction`, masks, detections, a dict), or None for no prediction.
+    Records that name their sample may come in any order and number. mask_type, teacher_forced: of masks; records say
+    it themselves.
     """
     if isinstance(predictions, str | os.PathLike):
         return Path(predictions)
@@ -66,22 +66,13 @@ def _to_record(
     *,
     teacher_forced: bool,
 ) -> Prediction:
-    if isinstance(item, Prediction):
-        return item if item.sample else msgspec.structs.replace(item, sample=sample)
     try:
-        masks = as_masks(item)
-    except MaskError as error:
+        prediction = to_prediction(item, mask_type=mask_type)
+    except (MaskError, RecordError) as error:
         raise ProtocolError(
             f"sample {sample!r}: expected a Prediction, masks or None; found a value of type "
             f"{type(item).__name__}: {error}"
         ) from None
-    if mask_type == "visible":
-        regions = [PredictedRegion(visible=mask) for mask in masks]
-    else:
-        regions = [PredictedRegion(amodal=mask) for mask in masks]
-    return Prediction(
-        sample=sample,
-        regions=tuple(regions),
-        no_target=not regions,
-        forced=teacher_forced,
-    )
+    if isinstance(item, Prediction):
+        return item if item.sample else msgspec.structs.replace(item, sample=sample)
+    return msgspec.structs.replace(prediction, sample=sample, forced=teacher_forced)
