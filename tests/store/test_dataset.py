@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -819,11 +820,15 @@ def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> N
 
 
 def test_older_folders_have_no_licenses(tmp_path: Path) -> None:
-    dataset = Dataset.open(bundled())
-    names = pa.ipc.open_file(
-        pa.memory_map(str(bundled() / "images.arrow"))
-    ).schema.names
-    assert "license" not in names
+    folder = tmp_path / "old"
+    shutil.copytree(bundled(), folder)
+    file = folder / "images.arrow"
+    table = pa.ipc.open_file(file.read_bytes()).read_all()
+    older = table.drop_columns(["license", "attribution"])
+    with pa.ipc.new_file(file, older.schema) as writer:
+        writer.write_table(older)
+    reseal(folder)
+    dataset = Dataset.open(folder)
     assert set(dataset.images.license) == set(dataset.images.attribution) == {None}
     dataset.to_parquet(tmp_path / "copy")
     assert Dataset.open(tmp_path / "copy").image(0) == dataset.image(0)
@@ -853,3 +858,20 @@ def test_a_folder_without_other_targets_opens(folder: Path) -> None:
         file.write_table(older)
     reseal(folder)
     assert [sample.other_targets for sample in Dataset.open(folder)] == [()] * 4
+
+
+def test_a_file_that_changes_after_it_was_opened_is_checked_again(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "data"
+    region = Region(id="r", name="cup", visible=Mask.empty(4, 4))
+    with DatasetWriter(folder, name="data") as writer:
+        writer.add_image(ImageInfo(id="p", width=4, height=4, path="p.png"), (region,))
+    Dataset.open(folder)
+    table = folder / "regions.arrow"
+    content = bytearray(table.read_bytes())
+    place = content.index(b"cup")
+    content[place] = 0xFF  # not UTF-8
+    table.write_bytes(content)
+    with pytest.raises(StoreError):
+        Dataset.open(folder)

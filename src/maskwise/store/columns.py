@@ -341,16 +341,22 @@ def _tag_values(tags: pa.MapArray, key: str) -> pa.Array:
 
 
 def _over_file(batches: list[Masks], mapped: UInt8Array) -> Masks:
+    """The masks of several chunks as one batch whose data is the mapped file."""
     base = mapped.ctypes.data
-    shifts = [
-        batch.data.ctypes.data - base if len(batch.data) else 0 for batch in batches
-    ]
-    return Masks(
-        mapped,
-        np.concatenate([batch.start + shift for batch, shift in zip(batches, shifts)]),
-        np.concatenate([batch.stop + shift for batch, shift in zip(batches, shifts)]),
-        np.concatenate([batch.size for batch in batches]),
-    )
+    count = sum(len(batch) for batch in batches)
+    start = np.empty(count, np.int64)
+    stop = np.empty(count, np.int64)
+    size = np.empty((count, 2), np.int32)
+    first = 0
+    for batch in batches:
+        rows = slice(first, first + len(batch))
+        shift = batch.data.ctypes.data - base if len(batch.data) else 0
+        # Written in place: half a million masks are worth two copies less.
+        np.add(batch.start, shift, out=start[rows])
+        np.add(batch.stop, shift, out=stop[rows])
+        size[rows] = batch.size
+        first = rows.stop
+    return Masks(mapped, start, stop, size)
 
 
 def _lists(column: pa.ChunkedArray, where: Path) -> RaggedInts:

@@ -176,11 +176,26 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, UInt8Array | No
             raise StoreError(
                 f"{path} does not have the columns {', '.join(schema.names)} and their types"
             )
-        _check_table(table, path)
+        identity = _identify(path)
+        if identity not in _CHECKED:
+            _check_table(table, path)
+            _CHECKED.add(identity)
         return table, np.frombuffer(buffer, np.uint8)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # Arrow decodes the names of columns when they are asked for: in a damaged file they may be no text.
         raise StoreError(f"{path} is not a table of a dataset: {error}") from error
+
+
+_CHECKED: set[tuple[str, int, int, int]] = set()
+"""Files whose content this process has checked. Reading all offsets and texts again takes half of the time of opening a
+large dataset; a file that was replaced or written to has another identity.
+"""
+
+
+def _identify(path: Path) -> tuple[str, int, int, int]:
+    """Path, inode, size and time of the last change of a file."""
+    facts = path.stat()
+    return str(path.absolute()), facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
 def _complete(table: pa.Table, schema: pa.Schema) -> pa.Table:
