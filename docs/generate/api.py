@@ -31,6 +31,7 @@ SECTIONS = {
         "score",
         "load_run",
         "compare",
+        "ladder",
         "Run",
         "Metric",
         "EngineOptions",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from maskwise.formats import write_dataset
     from maskwise.harness.evaluate import evaluate
+    from maskwise.harness.ladder import ladder
     from maskwise.harness.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.harness.predictor import Predictor
     from maskwise.harness.score import score
@@ -102,6 +103,7 @@ __all__ = [
     "compare",
     "draw_overlay",
     "evaluate",
+    "ladder",
     "list_benchmarks",
     "list_formats",
     "list_models",
@@ -136,6 +138,7 @@ _MODULES = {
     ],
     "formats": ["write_dataset"],
     "harness.evaluate": ["evaluate"],
+    "harness.ladder": ["ladder"],
     "harness.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "harness.predictor": ["Predictor"],
     "harness.score": ["score"],

@@ -10,6 +10,10 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "score": ("score:score_predictions", "Score predictions made elsewhere"),
         "compare": ("report:compare", "Compare two runs on one dataset"),
+        "ladder": (
+            "ladder:ladder",
+            "Score the same predictions under every published rule",
+        ),
         "report": ("report:report", "Write a run as a page, Markdown or JSON"),
         "leaderboard": ("leaderboard:leaderboard", "Write a static site of runs"),
         "ls": (

@@ -9,12 +9,17 @@ import msgspec
 import numpy as np
 
 from maskwise import __version__
+from maskwise.harness.ladder import ladder_of_result
+from maskwise.harness.metric_values import (
+    count_statuses,
+    estimate_value,
+    metric_value,
+)
 from maskwise.harness.scoring import ScoreResult
 from maskwise.masks import kernel_name
 from maskwise.predictions import detect_format
 from maskwise.protocols import Scores
-from maskwise.protocols.intervals import Estimate, Interval
-from maskwise.protocols.metrics import FAILED, STATUSES
+from maskwise.protocols.metrics import FAILED
 from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.strict import BINS
 from maskwise.runs import Run
@@ -26,14 +31,12 @@ from maskwise.runs.schema import (
     ConfusionMatrix,
     DatasetInfo,
     EvaluationInfo,
-    MetricValue,
     PredictionCounts,
     PredictionsInfo,
     ProtocolInfo,
     ProtocolScores,
     RunFile,
     ScoresFile,
-    StatusCounts,
 )
 from maskwise.runs.tables import ScoredSamples, make_metric_table, make_score_table
 from maskwise.schema import Prediction
@@ -62,6 +65,11 @@ def result_to_run(
         intervals=result.interval_options,
         evaluation=evaluation,
     )
+    ladder_name = "predictions"
+    if evaluation is not None:
+        ladder_name = evaluation.inputs.model.name
+    elif isinstance(result.predictions, Path):
+        ladder_name = result.predictions.stem
     # Predictions that were read from a file stay there.
     records = None if isinstance(result.predictions, Path) else result.predictions
     samples = ScoredSamples(truth.ids, truth.image, truth.image_ids, result.slices)
@@ -70,6 +78,7 @@ def result_to_run(
         result_to_scores(result),
         load_scores=partial(make_score_table, samples, result.scores),
         load_metrics=partial(make_metric_table, samples, result.scores),
+        load_ladder=partial(ladder_of_result, result, ladder_name),
         dataset=result.dataset,
         predictions=records,
     )
@@ -165,55 +174,6 @@ def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
         slices=result.slice_tables[name],
         confusion=_confusion(scores),
         calibration=_calibration(scores),
-    )
-
-
-def count_statuses(scores: Scores) -> StatusCounts:
-    """How many samples are scored, failed, missing and excluded, and why."""
-    statuses = scores.statuses
-    by_status = np.bincount(statuses.status, minlength=len(STATUSES)).tolist()
-    by_reason = np.bincount(statuses.reason, minlength=len(statuses.reasons)).tolist()
-    reasons = {
-        text: count
-        for text, count in zip(statuses.reasons, by_reason)
-        if text and count
-    }
-    return StatusCounts(
-        samples=len(scores), **dict(zip(STATUSES, by_status)), reasons=reasons
-    )
-
-
-def estimate_value(estimated: Estimate) -> MetricValue:
-    """What scores.json says about a metric that is not a ratio of two sums, or not defined."""
-    interval = estimated.interval
-    return MetricValue(
-        value=estimated.value,
-        low=interval.low,
-        high=interval.high,
-        method=interval.method,
-        unit="fraction",
-    )
-
-
-def metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
-    """What scores.json says about a ratio of two sums."""
-    metric = scores.metrics[name]
-    if not metric.defined:
-        return estimate_value(Estimate(None, interval))
-    exact = metric.value()
-    gate = None if metric.gate is None else float(metric.gate.sum())
-    return MetricValue(
-        value=scores.legacy.get(name, exact),
-        low=interval.low,
-        high=interval.high,
-        method=interval.method,
-        unit=metric.unit,
-        numerator=float(metric.numerator.sum()),
-        denominator=float(metric.denominator.sum()),
-        epsilon=metric.epsilon,
-        exact=exact if name in scores.legacy else None,
-        gate=gate,
-        empty=None if gate is None else metric.empty,
     )
 
 

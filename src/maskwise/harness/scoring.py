@@ -63,10 +63,10 @@ class ScoreResult:
     """The scores of a dataset's predictions.
 
     predictions: the path that was read, or the records; format, read_options: how a path is read. loaded: the
-    predictions as columns, in the dataset's order. rules: the description of each protocol. scores: by protocol.
-    skipped: protocols that could not score these predictions, and why. intervals: by protocol and metric.
-    other_metrics: those that are not ratios of two sums, by protocol. slices: the
-    group of each sample, by slice.
+    predictions as columns, in the dataset's order. scoring_input: these with the overlaps that were measured. rules:
+    the description of each protocol. scores: by protocol. skipped: protocols that could not score these predictions,
+    and why. intervals: by protocol and metric. other_metrics: those that are not ratios of two sums, by protocol.
+    slices: the group of each sample, by slice.
     """
 
     dataset: Dataset
@@ -75,6 +75,7 @@ class ScoreResult:
     read_options: ReadOptions
     truth: GroundTruth
     loaded: LoadedPredictions
+    scoring_input: ScoringInput
     rules: Mapping[str, str]
     scores: Mapping[str, Scores]
     skipped: Mapping[str, str]
@@ -166,6 +167,7 @@ def compute_scores(
         read_options=reading,
         truth=truth,
         loaded=loaded,
+        scoring_input=scoring_input,
         rules={protocol.name: protocol.description for protocol in wanted},
         scores=scores,
         skipped=skipped,

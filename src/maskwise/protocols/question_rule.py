@@ -39,8 +39,8 @@ Outcome = Literal["empty mask", "zero", "zero outside cIoU", "left out"]
 and the truth in the union of cIoU. `zero outside cIoU`: 0 in gIoU, nothing in cIoU. `left out`: in no sum.
 """
 
-LEFT_OUT = "the published script leaves such a question out"
-"""Reason to exclude a sample that the rule does not count."""
+LEFT_OUT = "left out by the published script"
+"""Reason to exclude a sample that the rule does not count; `reasons_to_leave_out` says why in each case."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,25 @@ def without_masks(
     ]
 
 
+def reasons_to_leave_out(
+    inputs: ScoringInput, rule: QuestionRule, areas: QuestionAreas, left_out: BoolArray
+) -> dict[str, BoolArray]:
+    """Why each question that a rule does not count is left out: the samples by reason, bool [samples] each."""
+    causes = {
+        # A question that is dropped when the dataset is loaded is never asked: this cause comes first.
+        "no target pixel": (areas.truth == 0) & (rule.empty_truth == "left out"),
+        "no prediction": inputs.predictions.state == MISSING,
+        "a mask of another size": inputs.wrong_size,
+        "two empty masks": areas.union == 0,
+    }
+    reasons = {}
+    rest = left_out.copy()
+    for cause, rows in causes.items():
+        reasons[f"{LEFT_OUT}: {cause}"] = rest & rows
+        rest &= ~rows
+    return {**reasons, LEFT_OUT: rest}
+
+
 def score_questions(
     protocol: str,
     inputs: ScoringInput,
@@ -193,7 +212,10 @@ def score_questions(
         protocol=protocol,
         options={"mask_type": mask_type, **(options or {})},
         statuses=inputs.statuses(
-            {LEFT_OUT: ~values.counted & scorable, NO_TARGET_MASK: ~scorable}
+            {
+                **reasons_to_leave_out(inputs, rule, areas, scorable & ~values.counted),
+                NO_TARGET_MASK: ~scorable,
+            }
         ),
         metrics={
             "giou": MetricTerms(

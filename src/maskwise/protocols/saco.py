@@ -122,7 +122,10 @@ def score(
         protocol="saco",
         options={"mask_type": mask_type, "scorer": scorer},
         statuses=inputs.statuses(
-            {LEFT_OUT: ~counted & scorable, NO_TARGET_MASK: ~scorable}
+            {
+                f"{LEFT_OUT}: not exhaustively annotated": ~counted & scorable,
+                NO_TARGET_MASK: ~scorable,
+            }
         ),
         metrics={
             "giou": undefined_metric(len(inputs)),

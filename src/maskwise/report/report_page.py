@@ -15,6 +15,7 @@ from maskwise.report.charts import (
 )
 from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
+from maskwise.report.ladder_page import view_ladder
 from maskwise.report.metric_labels import (
     HEADLINE_METRICS,
     METRIC_GROUPS,
@@ -125,6 +126,7 @@ def run_to_html(
         ],
         leading=len(leading),
         overview_axis=axis,
+        ladder=None if run.ladder is None else view_ladder(run.ladder),
         reliability=make_reliability(results[main].calibration),
         confusion=confusion,
         shares=row_shares(confusion) if confusion else [],

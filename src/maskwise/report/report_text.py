@@ -4,6 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from maskwise.report.formatting import format_interval, format_metric, shorten
+from maskwise.report.ladder_text import (
+    describe_ladder_questions,
+    describe_spread,
+    ladder_table,
+)
 from maskwise.report.metric_labels import metric_label, slice_label
 from maskwise.report.protocol_order import (
     describe_questions,
@@ -54,6 +59,11 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
             _metric_rows(run, results[main]),
         ),
     ]
+    if run.ladder is not None:
+        lines += ["", "## Under other published rules", ""]
+        lines += [describe_ladder_questions(run.ladder), ""]
+        lines += ladder_table(run.ladder, run.ladder.runs[0])
+        lines += ["", *describe_spread(run.ladder.runs[0])]
     for slicing, groups in list(results[main].slices.items())[:MAX_SLICINGS]:
         if len(groups) > 1:
             title = f"## {_escape(slice_label(slicing))}"

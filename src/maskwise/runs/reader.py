@@ -6,6 +6,7 @@ from pathlib import Path
 
 from maskwise.errors import StoreError
 from maskwise.runs.files import (
+    LADDER,
     METRIC_TABLE,
     RUN,
     SCORE_TABLE,
@@ -13,6 +14,7 @@ from maskwise.runs.files import (
     read_json,
     read_run_file,
 )
+from maskwise.runs.ladder import LADDER_FORMAT, Ladder
 from maskwise.runs.run import Run
 from maskwise.runs.schema import SCORES_FORMAT, ScoresFile, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS, METRIC_COLUMNS, SCORE_COLUMNS, read_table
@@ -55,8 +57,13 @@ def load_run(run: "str | os.PathLike[str] | Run") -> Run:
         _read_scores(folder / SCORES),
         load_scores=partial(read_table, folder / SCORE_TABLE, SCORE_COLUMNS),
         load_metrics=partial(read_table, folder / METRIC_TABLE, METRIC_COLUMNS),
+        load_ladder=partial(_read_ladder, folder / LADDER),
         folder=folder,
     )
+
+
+def _read_ladder(path: Path) -> Ladder | None:
+    return read_json(path, Ladder, LADDER_FORMAT) if path.is_file() else None
 
 
 def _read_scores(path: Path) -> ScoresFile:

@@ -15,6 +15,7 @@ from maskwise.errors import MissingDependencyError, StoreError, UnknownNameError
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
+from maskwise.runs.ladder import Ladder
 from maskwise.runs.schema import (
     PredictionsInfo,
     ProtocolScores,
@@ -66,6 +67,7 @@ class Run:
         *,
         load_scores: Callable[[], pa.Table],
         load_metrics: Callable[[], pa.Table],
+        load_ladder: Callable[[], Ladder | None] = lambda: None,
         folder: Path | None = None,
         dataset: Dataset | None = None,
         predictions: Sequence[Prediction] | None = None,
@@ -78,6 +80,7 @@ class Run:
         self.summary: PredictionSummary | None = None
         self._load_scores = load_scores
         self._load_metrics = load_metrics
+        self._load_ladder = load_ladder
         self._rows: dict[str, ScoreRows] = {}
 
     def __repr__(self) -> str:
@@ -263,6 +266,11 @@ class Run:
     def score_table(self) -> pa.Table:
         """scores.arrow: one row per protocol and sample."""
         return self._load_scores()
+
+    @cached_property
+    def ladder(self) -> Ladder | None:
+        """The predictions under every published rule; None if the dataset has nothing that rules treat differently."""
+        return self._load_ladder()
 
     @cached_property
     def metric_table(self) -> pa.Table:

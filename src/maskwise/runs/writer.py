@@ -6,6 +6,7 @@ import msgspec
 
 from maskwise.errors import StoreError
 from maskwise.runs.files import (
+    LADDER,
     METRIC_TABLE,
     PREDICTIONS,
     RUN,
@@ -52,9 +53,19 @@ def write_scores(folder: Path, run: Run) -> Run:
     write_json(folder / SCORES, run.scores)
     write_table(folder / SCORE_TABLE, run.score_table)
     write_table(folder / METRIC_TABLE, run.metric_table)
+    _write_ladder(folder, run)
     info = msgspec.structs.replace(run.info, evaluation=evaluation)
     write_json(folder / RUN, info)
     return _copy(run, info, folder)
+
+
+def _write_ladder(folder: Path, run: Run) -> None:
+    """Write ladder.json, or remove that of earlier scores if the run has none."""
+    path = folder / LADDER
+    if run.ladder is None:
+        path.unlink(missing_ok=True)
+    else:
+        write_json(path, run.ladder)
 
 
 def write_state(
@@ -106,6 +117,7 @@ def _copy(run: Run, info: RunFile, folder: Path) -> Run:
         run.scores,
         load_scores=lambda: run.score_table,
         load_metrics=lambda: run.metric_table,
+        load_ladder=lambda: run.ladder,
         folder=folder,
         dataset=run.dataset,
         predictions=run.predictions,
