@@ -161,6 +161,9 @@ def test_command_prints_and_writes(folder: Path, tmp_path: Path) -> None:
     assert "comparable with" in shown
     assert "n.d." in shown
     assert page.read_text().startswith("<!doctype html>")
+    written = tmp_path / "ladder.json"
+    command("ladder", folder / "narrow.jsonl", data, "--out", written)
+    assert json.loads(written.read_text())["format"] == "maskwise ladder 1"
     result = command("ladder", folder / "narrow.jsonl", data, "--json").output
     assert json.loads(result)["dataset"]["samples"] == 12
 

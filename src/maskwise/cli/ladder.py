@@ -37,13 +37,15 @@ def ladder(
 
     Example: maskwise ladder runs/photo runs/saliency --out ladder.html
     """
-    import msgspec
-
     from maskwise.cli.ladder_table import print_ladder
     from maskwise.cli.output import print_json
     from maskwise.harness.ladder import ladder as make_ladder
     from maskwise.report.ladder_page import ladder_to_html
-    from maskwise.report.ladder_text import ladder_to_csv, ladder_to_markdown
+    from maskwise.report.ladder_text import (
+        ladder_to_csv,
+        ladder_to_json,
+        ladder_to_markdown,
+    )
     from maskwise.runs.files import RUN
 
     last_is_run = (Path(runs[-1]) / RUN).is_file()
@@ -61,7 +63,7 @@ def ladder(
             ".html": ladder_to_html,
             ".md": ladder_to_markdown,
             ".csv": ladder_to_csv,
-            ".json": lambda ladder: msgspec.json.encode(ladder).decode() + "\n",
+            ".json": ladder_to_json,
         }
         suffix = out.suffix.lower()
         if suffix not in writers:

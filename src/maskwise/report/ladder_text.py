@@ -1,8 +1,10 @@
-"""A ladder as Markdown and as CSV, and its sentences: spread, left-out questions and rank swaps."""
+"""A ladder as Markdown, CSV and JSON, and its sentences: spread, left-out questions and rank swaps."""
 
 import csv
 import io
 from collections.abc import Sequence
+
+import msgspec
 
 from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.report.formatting import (
@@ -68,6 +70,12 @@ def ladder_to_markdown(ladder: Ladder) -> str:
 
 
 NO_SWAP = "No two runs change their order under any rule."
+
+
+def ladder_to_json(ladder: Ladder) -> str:
+    """The content of ladder.json, indented."""
+    encoded = msgspec.json.encode(ladder)
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"
 
 
 def ladder_to_csv(ladder: Ladder) -> str:
