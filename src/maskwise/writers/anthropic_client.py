@@ -7,7 +7,13 @@ from typing import Any, ParamSpec, TypeVar
 import anthropic
 
 from maskwise.writers.client import WriterError
-from maskwise.writers.request import Completion, CompletionRequest, parse_output
+from maskwise.writers.guarded_http import client_options, describe_redirect
+from maskwise.writers.request import (
+    Completion,
+    CompletionRequest,
+    parse_output,
+    read_count,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,9 +30,17 @@ def _translate(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except anthropic.APIConnectionError as error:
-            raise WriterError(f"Anthropic: {error.request.url}: {error}") from error
+            raise WriterError(
+                f"Anthropic: {error.request.url}: {error} {error.__cause__ or ''}"
+            ) from error
+        except anthropic.APIStatusError as error:
+            redirect = describe_redirect(error.response)
+            raise WriterError(f"Anthropic: {redirect or error}") from error
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            # The SDK does not check what a server answers.
+            raise WriterError(f"Anthropic: an invalid reply: {error}") from error
 
     return call
 
@@ -47,7 +61,11 @@ class AnthropicClient:
     ) -> None:
         self.model = model
         try:
-            self._sdk = anthropic.Anthropic(base_url=base_url, max_retries=max_retries)
+            self._sdk = anthropic.Anthropic(
+                base_url=base_url,
+                max_retries=max_retries,
+                http_client=anthropic.DefaultHttpxClient(**client_options()),
+            )
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
         # The SDK starts without a key and fails at the first request.
@@ -147,15 +165,24 @@ class AnthropicClient:
 
 def to_completion(message: Any) -> Completion:
     """A completion from a message of the API."""
-    tokens = {
-        "input_tokens": message.usage.input_tokens,
-        "output_tokens": message.usage.output_tokens,
+    usage = getattr(message, "usage", None)
+    tokens: dict[str, Any] = {
+        "input_tokens": read_count(getattr(usage, "input_tokens", 0)),
+        "output_tokens": read_count(getattr(usage, "output_tokens", 0)),
     }
-    if message.stop_reason == "refusal":
+    stop_reason = getattr(message, "stop_reason", None)
+    if stop_reason == "refusal":
         return Completion(status="refused", reason="the model refused", **tokens)
-    if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+    if stop_reason in ("max_tokens", "model_context_window_exceeded"):
         return Completion(
-            status="truncated", reason=f"stopped by {message.stop_reason}", **tokens
+            status="truncated", reason=f"stopped by {stop_reason}", **tokens
         )
-    text = "".join(block.text for block in message.content if block.type == "text")
+    try:
+        parts = [block.text for block in message.content if block.type == "text"]
+        text = "".join(parts)
+    except (TypeError, AttributeError):
+        # Servers that only resemble the API answer with anything at all.
+        return Completion(
+            status="invalid", reason="the reply holds no message", **tokens
+        )
     return parse_output(text, **tokens)

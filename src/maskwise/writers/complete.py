@@ -124,8 +124,15 @@ def _send_calls(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> No
                 if len(in_flight) == sender.limits.concurrency:
                     _record_finished(sender, in_flight)
         finally:
+            # All of them: answers that follow a failed request are paid for, too.
+            errors: list[BaseException] = []
             while in_flight:
-                _record_finished(sender, in_flight)
+                try:
+                    _record_finished(sender, in_flight)
+                except WriterError as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
 
 
 def _record_finished(

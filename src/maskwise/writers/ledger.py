@@ -5,16 +5,18 @@ Table `calls`: one row per request key. `state` is "sent" or "answered"; `batch`
 was killed in between looks for the batch at the provider before it submits again.
 """
 
+import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 import msgspec
 
+from maskwise.errors import StoreError
 from maskwise.writers.request import Completion, CompletionRequest
 
 TABLES = """
@@ -52,11 +54,21 @@ class Ledger:
     """The record of one build. Use it from one thread, as a context manager; every change is on disk on return."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._database.executescript(TABLES)
+        self.path = Path(path)
+        with self._errors():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, isolation_level=None)
+            try:
+                # Nothing is written to a damaged file.
+                damage = self._database.execute("PRAGMA integrity_check(1)").fetchone()
+                if damage[0] != "ok":
+                    raise sqlite3.DatabaseError(damage[0])
+                self._database.execute("PRAGMA journal_mode = WAL")
+                self._database.execute("PRAGMA synchronous = FULL")
+                self._database.executescript(TABLES)
+            except BaseException:
+                self._database.close()
+                raise
 
     def __enter__(self) -> "Ledger":
         return self
@@ -71,10 +83,18 @@ class Ledger:
 
     def completion(self, key: str) -> Completion | None:
         """What was answered to a request; None if nothing was."""
-        row = self._database.execute(
-            "SELECT completion FROM calls WHERE key = ? AND state = 'answered'", (key,)
-        ).fetchone()
-        return None if row is None else msgspec.json.decode(row[0], type=Completion)
+        query = "SELECT completion FROM calls WHERE key = ? AND state = 'answered'"
+        with self._errors():
+            row = self._database.execute(query, (key,)).fetchone()
+        if row is None:
+            return None
+        try:
+            return msgspec.json.decode(row[0], type=Completion)
+        except (msgspec.DecodeError, UnicodeError, TypeError) as error:
+            raise StoreError(
+                f"{self.path}: the answer to request {key[:16]} is damaged: {error}; "
+                "delete its row in the table `calls` to send it again"
+            ) from None
 
     def record_sent(
         self,
@@ -86,7 +106,7 @@ class Ledger:
     ) -> None:
         """Record that requests are about to be sent, one by one or with the batch of a label."""
         now = time.time()
-        with self._transaction():
+        with self._errors(), self._transaction():
             if batch is not None:
                 self._database.execute(
                     "INSERT INTO batches (label, provider, model, created) VALUES (?, ?, ?, ?)",
@@ -103,14 +123,17 @@ class Ledger:
 
     def record_batch(self, label: str, id: str) -> None:
         """Record the id that the provider gave a batch."""
-        self._database.execute("UPDATE batches SET id = ? WHERE label = ?", (id, label))
+        with self._errors():
+            self._database.execute(
+                "UPDATE batches SET id = ? WHERE label = ?", (id, label)
+            )
 
     def record_answered(
         self, completions: Iterable[tuple[str, Completion, float]]
     ) -> None:
         """Record completions by key, each with its cost."""
         now = time.time()
-        with self._transaction():
+        with self._errors(), self._transaction():
             self._database.executemany(
                 "UPDATE calls SET state = 'answered', completion = ?, status = ?, input_tokens = ?, "
                 "output_tokens = ?, cost = ?, answered = ? WHERE key = ?",
@@ -130,7 +153,7 @@ class Ledger:
 
     def finish_batch(self, label: str) -> None:
         """Close a batch; its requests without an answer are forgotten, so that they are sent again."""
-        with self._transaction():
+        with self._errors(), self._transaction():
             self._database.execute(
                 "UPDATE batches SET finished = 1 WHERE label = ?", (label,)
             )
@@ -140,32 +163,38 @@ class Ledger:
 
     def open_batches(self, provider: str, model: str) -> list[BatchRecord]:
         """Batches of a model that were not collected yet, oldest first."""
-        rows = self._database.execute(
-            "SELECT label, id, created FROM batches WHERE finished = 0 AND provider = ? AND model = ? ORDER BY created",
-            (provider, model),
-        )
+        with self._errors():
+            rows = self._database.execute(
+                "SELECT label, id, created FROM batches "
+                "WHERE finished = 0 AND provider = ? AND model = ? ORDER BY created",
+                (provider, model),
+            ).fetchall()
         return [BatchRecord(*row) for row in rows]
 
     def batch_keys(self, label: str) -> frozenset[str]:
         """The keys of the requests of a batch."""
-        rows = self._database.execute("SELECT key FROM calls WHERE batch = ?", (label,))
+        query = "SELECT key FROM calls WHERE batch = ?"
+        with self._errors():
+            rows = self._database.execute(query, (label,)).fetchall()
         return frozenset(key for (key,) in rows)
 
     @property
     def cost(self) -> float:
         """What all answered requests cost, in US dollars."""
-        (total,) = self._database.execute(
-            "SELECT COALESCE(SUM(cost), 0) FROM calls"
-        ).fetchone()
+        query = "SELECT COALESCE(SUM(cost), 0) FROM calls"
+        with self._errors():
+            (total,) = self._database.execute(query).fetchone()
         return float(total)
 
     @property
     def totals(self) -> LedgerTotals:
         """The sums over all answered requests, of all runs."""
-        rows = self._database.execute(
+        query = (
             "SELECT status, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost) FROM calls "
             "WHERE state = 'answered' GROUP BY status ORDER BY status"
-        ).fetchall()
+        )
+        with self._errors():
+            rows = self._database.execute(query).fetchall()
         sums = [sum(row[column] for row in rows) for column in (2, 3, 4)]
         return LedgerTotals(
             {row[0]: row[1] for row in rows}, sums[0], sums[1], float(sums[2])
@@ -173,6 +202,23 @@ class Ledger:
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._database)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of SQLite and of the disk, with the name of the file and what to do."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            # Locked by another build, a full disk, a folder that cannot be written.
+            raise StoreError(
+                f"{self.path}: {error}; answers recorded before are kept, and repeating the command continues"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self.path} is damaged: {error}; restore a copy, or move it away to send all requests again"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error}") from error
 
 
 class _Transaction:
@@ -190,4 +236,16 @@ class _Transaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._database.execute("COMMIT" if error is None else "ROLLBACK")
+        if error is None:
+            try:
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+        else:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        # SQLite has already rolled back after some errors, such as a full disk.
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")

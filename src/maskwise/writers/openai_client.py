@@ -9,7 +9,13 @@ import msgspec
 import openai
 
 from maskwise.writers.client import WriterError
-from maskwise.writers.request import Completion, CompletionRequest, parse_output
+from maskwise.writers.guarded_http import client_options, describe_redirect
+from maskwise.writers.request import (
+    Completion,
+    CompletionRequest,
+    parse_output,
+    read_count,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,9 +32,17 @@ def _translate(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except openai.APIConnectionError as error:
-            raise WriterError(f"OpenAI: {error.request.url}: {error}") from error
+            raise WriterError(
+                f"OpenAI: {error.request.url}: {error} {error.__cause__ or ''}"
+            ) from error
+        except openai.APIStatusError as error:
+            redirect = describe_redirect(error.response)
+            raise WriterError(f"OpenAI: {redirect or error}") from error
         except openai.OpenAIError as error:
             raise WriterError(f"OpenAI: {error}") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            # The SDK does not check what a server answers.
+            raise WriterError(f"OpenAI: an invalid reply: {error}") from error
 
     return call
 
@@ -57,7 +71,10 @@ class OpenAIClient:
         key = key or "none"
         try:
             self._sdk = openai.OpenAI(
-                base_url=base_url, api_key=key, max_retries=max_retries
+                base_url=base_url,
+                api_key=key,
+                max_retries=max_retries,
+                http_client=openai.DefaultHttpxClient(**client_options()),
             )
         except openai.OpenAIError as error:
             raise WriterError(f"OpenAI: {error}") from error
@@ -125,10 +142,10 @@ class OpenAIClient:
             if not file:
                 continue
             for line in self._sdk.files.content(file).content.splitlines():
-                entry = msgspec.json.decode(line)
+                entry = msgspec.json.decode(line, type=dict[str, Any])
                 completion = _from_batch(entry)
                 if completion is not None:
-                    completions[entry["custom_id"]] = completion
+                    completions[str(entry.get("custom_id"))] = completion
         return completions
 
     def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
@@ -152,7 +169,7 @@ def _from_batch(entry: dict[str, Any]) -> Completion | None:
     """A completion from a line of a batch's output or error file; None for a request that expired."""
     response = entry.get("response")
     error = entry.get("error")
-    if response and response["status_code"] == 200:
+    if response and response.get("status_code") == 200:
         return to_completion(response["body"])
     if error and error.get("code") == "batch_expired":
         return None
@@ -165,20 +182,26 @@ def _from_batch(entry: dict[str, Any]) -> Completion | None:
 def to_completion(body: dict[str, Any]) -> Completion:
     """A completion from the body of a chat completion."""
     usage = body.get("usage") or {}
-    tokens = {
-        "input_tokens": usage.get("prompt_tokens", 0),
-        "output_tokens": usage.get("completion_tokens", 0),
+    tokens: dict[str, Any] = {
+        "input_tokens": read_count(usage.get("prompt_tokens")),
+        "output_tokens": read_count(usage.get("completion_tokens")),
     }
-    choice = body["choices"][0]
-    message = choice["message"]
-    if message.get("refusal") or choice["finish_reason"] == "content_filter":
+    try:
+        choice = body["choices"][0]
+        message = choice["message"]
+        refusal = message.get("refusal")
+        finish_reason = choice.get("finish_reason")
+        content = message.get("content") or ""
+    except (KeyError, IndexError, TypeError, AttributeError):
+        # Servers that only resemble the API answer with anything at all.
         return Completion(
-            status="refused",
-            reason=message.get("refusal") or "content filter",
-            **tokens,
+            status="invalid", reason="the reply holds no message", **tokens
         )
-    if choice["finish_reason"] == "length":
+    if refusal or finish_reason == "content_filter":
+        reason = str(refusal or "content filter")
+        return Completion(status="refused", reason=reason, **tokens)
+    if finish_reason == "length":
         return Completion(
             status="truncated", reason="stopped by the token limit", **tokens
         )
-    return parse_output(message.get("content") or "", **tokens)
+    return parse_output(str(content), **tokens)

@@ -12,6 +12,10 @@ IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 """First bytes of the two formats that every provider accepts, and their media types."""
 
 
+MAX_TOKENS = 10**9
+"""The largest number of tokens that is believed; SQLite would refuse one beyond 64 bits."""
+
+
 class CompletionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One call: texts, an image (PNG or JPEG bytes) if any, and the JSON schema of the object that must come back.
 
@@ -57,11 +61,18 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
 
 
+def read_count(value: object) -> int:
+    """A number of tokens as a server reports it; 0 for anything else: a negative one would lower the cost."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return max(0, min(value, MAX_TOKENS))
+
+
 def parse_output(text: str, *, input_tokens: int, output_tokens: int) -> Completion:
     """A completion from the text of a reply, which must be one JSON object."""
     try:
         output = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return Completion(
             status="invalid",
             reason=f"the reply is not a JSON object: {error}",
