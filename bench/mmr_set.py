@@ -228,10 +228,10 @@ def write_predictions(
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def find_set() -> Path:
-    """The folder of the set, which is made the first time."""
-    folder = CACHE / "mmr"
+def find_set(name: str = "mmr", scale: float = SCALE) -> Path:
+    """The folder of a set, which is made the first time. scale: its share of an MMR-sized one."""
+    folder = CACHE / name
     if not (folder / "predictions.jsonl").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        make_set(folder, SCALE)
+        make_set(folder, scale)
     return folder

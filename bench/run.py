@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +23,7 @@ PEERS = (
     "rlemasklib",
     "opencv-python-headless",
     "orjson",
+    "torchmetrics",
 )
 
 SECTIONS = (
@@ -30,6 +31,7 @@ SECTIONS = (
     "opening",
     "matrices",
     "scoring",
+    "streaming",
     "asking",
     "harness",
     "building",
@@ -59,7 +61,8 @@ def main() -> None:
 
 def introduction() -> str:
     """What the page says before its tables."""
-    peers = ", ".join(f"{name} {version(name)}" for name in PEERS)
+    installed = {distribution.name for distribution in distributions()}
+    peers = ", ".join(f"{name} {version(name)}" for name in PEERS if name in installed)
     return (
         "# How fast, beside the others\n\n"
         "Made by `make bench`, all in one run. Times are the least processor time of several repeats, one thread "

@@ -29,6 +29,9 @@ SECTIONS = {
     "Evaluation": [
         "evaluate",
         "score",
+        "Evaluator",
+        "reward",
+        "Reward",
         "load_run",
         "compare",
         "ladder",

@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     )
     from maskwise.formats import write_dataset
     from maskwise.harness.evaluate import evaluate
+    from maskwise.harness.evaluator import Evaluator
     from maskwise.harness.ladder import ladder
     from maskwise.harness.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.harness.predictor import Predictor
+    from maskwise.harness.reward import Reward, reward
     from maskwise.harness.score import score
     from maskwise.images import open_image
     from maskwise.language.intent import classify_intent
@@ -71,6 +73,7 @@ __all__ = [
     "DatasetWriter",
     "DownloadError",
     "EngineOptions",
+    "Evaluator",
     "FormatError",
     "ImageEncoding",
     "ImageError",
@@ -92,6 +95,7 @@ __all__ = [
     "RecordError",
     "Region",
     "ReleaseError",
+    "Reward",
     "Run",
     "Sample",
     "StoreError",
@@ -113,6 +117,7 @@ __all__ = [
     "load_run",
     "open_image",
     "read_dataset",
+    "reward",
     "score",
     "write_dataset",
 ]
@@ -139,8 +144,10 @@ _MODULES = {
     "formats": ["write_dataset"],
     "harness.evaluate": ["evaluate"],
     "harness.ladder": ["ladder"],
+    "harness.evaluator": ["Evaluator"],
     "harness.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "harness.predictor": ["Predictor"],
+    "harness.reward": ["Reward", "reward"],
     "harness.score": ["score"],
     "images": ["open_image"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],

@@ -49,6 +49,8 @@ def test_every_section_of_make_bench_runs(tmp_path: Path) -> None:
         "Boolean-matrix Parquet",
         "with intervals and slices",
         "One protocol (lisa)",
+        "A streaming metric",
+        "split over two processes",
         "A first question about an image",
         "What the harness adds",
         "Questions by the grammar",
