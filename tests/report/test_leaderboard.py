@@ -265,7 +265,8 @@ def test_published_figures_stand_apart(site: Path, board: Any) -> None:
     for one in board["published"]:
         assert f"Source: {one['source']}" in published
         assert one["conditions"] in published
-        assert f"protocol {one['protocol']}" in published
+        assert one["rule_source"] in published
+        assert one["rule"] in published
 
 
 def test_published_tables_are_whole(tmp_path: Path) -> None:

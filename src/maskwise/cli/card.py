@@ -88,6 +88,7 @@ def _card_sections(benchmark: "Benchmark") -> Iterator[tuple[str, Rows]]:
     import msgspec
 
     from maskwise.protocols import find_protocol
+    from maskwise.protocols.published_rules import cite_rule
 
     content = msgspec.to_builtins(benchmark.card)
     corrections = content.pop("corrections")
@@ -100,7 +101,13 @@ def _card_sections(benchmark: "Benchmark") -> Iterator[tuple[str, Rows]]:
         corrected.append((correction["field"], f"{change} ({correction['source']})"))
     yield "corrections", corrected
     protocol = find_protocol(benchmark.protocol)
-    yield "official protocol", [(benchmark.protocol, protocol.description)]
+    yield (
+        "official protocol",
+        [
+            (benchmark.protocol, protocol.description),
+            ("to quote", cite_rule(benchmark.protocol, {})),
+        ],
+    )
 
 
 def _to_words(field: str) -> str:

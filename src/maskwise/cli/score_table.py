@@ -47,6 +47,11 @@ def print_scores(
         _print_reasons(console, name, run.scores.protocols[name])
         if protocol_note(run, name):
             console.print(f"[yellow]{name}:[/] {protocol_note(run, name)}")
+    for name in names:
+        if run.scores.protocols[name].cite:
+            console.print(
+                f"[dim]to quote: {escape(run.scores.protocols[name].cite)}[/]"
+            )
     _print_omissions(
         console, run, hidden=len(run.scores.protocols) - len(names), show_all=show_all
     )

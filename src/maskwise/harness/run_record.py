@@ -21,6 +21,7 @@ from maskwise.predictions import detect_format
 from maskwise.protocols import Scores
 from maskwise.protocols.metrics import FAILED
 from maskwise.protocols.prediction_columns import UNSTATED
+from maskwise.protocols.published_rules import cite_rule
 from maskwise.protocols.strict import BINS
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
@@ -159,6 +160,7 @@ def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
     scores = result.scores[name]
     return ProtocolScores(
         rule=result.rules[name],
+        cite=cite_rule(name, scores.options, description=result.rules[name]),
         options=dict(scores.options),
         counts=count_statuses(scores),
         metrics={

@@ -98,6 +98,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     protocol: str
     options: dict[str, Any]
+    cite: str
     samples: int
     scored_a: int
     scored_b: int
@@ -241,6 +242,7 @@ def compare_runs(pair: RunPair) -> RunComparison:
         dataset=pair.a.info.dataset.name,
         protocol=pair.protocol,
         options=pair.a.scores.protocols[pair.protocol].options,
+        cite=pair.a.scores.protocols[pair.protocol].cite,
         samples=len(pair.a.ids),
         scored_a=int(is_counted(pair.a, pair.protocol).sum()),
         scored_b=int(is_counted(pair.b, pair.protocol).sum()),

@@ -25,6 +25,12 @@ from maskwise.report.protocol_order import protocol_role, states_mask_types
 from maskwise.report.published_results import PublishedTable, read_published
 from maskwise.report.ranking import count_left_out, rank_runs
 from maskwise.report.render import render
+from maskwise.report.rule_groups import (
+    ResultRule,
+    group_by_rule,
+    mixed_rules_note,
+    published_rule,
+)
 from maskwise.runs import Run
 from maskwise.runs.files import write_errors
 from maskwise.runs.schema import MetricValue, ProtocolScores, StatusCounts
@@ -65,6 +71,7 @@ class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     options: dict[str, Any]
     rule: str
+    cite: str
     rows: list[LeaderboardRow]
     detectable: float | None = None
 
@@ -215,6 +222,7 @@ def _table(
         role=protocol_role(scored_runs[0][0], protocol),
         options=result.options,
         rule=result.rule,
+        cite=result.cite,
         rows=sorted(rows, key=_sort_key),
         detectable=ranking.detectable,
     )
@@ -314,9 +322,24 @@ def leaderboard_to_html(leaderboard: Leaderboard) -> str:
             }
         ),
         published=[
-            (table, table.benchmark in names) for table in leaderboard.published
+            (table, table.benchmark in names, _published_groups(table))
+            for table in leaderboard.published
         ],
     )
+
+
+@dataclass(frozen=True)
+class PublishedGroups:
+    """A published table by rule: the note about its rules, and the systems of each rule with their values."""
+
+    note: str
+    groups: list[tuple[ResultRule, list[tuple[str, list[str]]]]]
+
+
+def _published_groups(table: PublishedTable) -> PublishedGroups:
+    rows = [(published_rule(table, name), (name, cells)) for name, cells in table.cells]
+    note = mixed_rules_note([rule for rule, _ in rows])
+    return PublishedGroups(note, group_by_rule(rows))
 
 
 def _view(table: LeaderboardTable) -> TableView:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from maskwise.errors import FormatError
+from maskwise.errors import FormatError, UnknownNameError
+from maskwise.protocols.published_rules import Sureness, published_rules
 from maskwise.yaml_files import read_yaml
 
 FILE = Path(__file__).with_name("published_results.yaml")
@@ -12,23 +13,42 @@ MISSING = "-"
 """What the file has where the source prints nothing."""
 
 
+class RowRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rule of one row of a table."""
+
+    rule: str
+    sure: Sureness
+
+
 class PublishedTable(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
     """One table of one source.
 
-    protocol: the rule of maskwise that its figures follow, or why there is none. rows: a system, then for every split
-    its figures joined by `/`, in percent, digits as printed.
+    rule: the published rule (`maskwise.protocols.published_rules`) that its figures follow; empty where we do not know
+    one. rule_source: how we know; sure: how sure we are. row_rules: systems whose figures follow another rule, or of
+    which we are surer or less sure. rows: a system, then for every split its figures joined by `/`, in percent, digits
+    as printed.
     """
 
     benchmark: str
     title: str
-    protocol: str
+    rule: str
+    rule_source: str
+    sure: Sureness
     conditions: str
     source: str
     splits: list[str]
     figures: list[str]
     rows: list[list[str]]
+    row_rules: dict[str, RowRule] = {}
+
+    def rule_of(self, system: str) -> tuple[str, Sureness]:
+        """The rule of a system's figures, empty if unknown, and how sure we are."""
+        row_rule = self.row_rules.get(system)
+        if row_rule is None:
+            return self.rule, self.sure
+        return row_rule.rule, row_rule.sure
 
     @property
     def cells(self) -> list[tuple[str, list[str]]]:
@@ -50,7 +70,21 @@ def read_published(path: Path = FILE) -> list[PublishedTable]:
                 raise FormatError(
                     f"{path}, {table.title}, {name}: expected one number per metric and split"
                 )
+        _check_rules(path, table)
     return tables
+
+
+def _check_rules(path: Path, table: PublishedTable) -> None:
+    systems = [name for name, *_ in table.rows]
+    for system in table.row_rules:
+        if system not in systems:
+            raise FormatError(f"{path}, {table.title}: no row is called {system!r}")
+    rules = [table.rule, *(row_rule.rule for row_rule in table.row_rules.values())]
+    for rule in rules:
+        if rule and rule not in published_rules():
+            raise UnknownNameError(
+                "published rule", rule, published_rules(), where=str(path)
+            )
 
 
 def _is_figure(text: str) -> bool:

@@ -52,6 +52,7 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
             [_protocol_row(run, name) for name in names],
         ),
         "",
+        *_citations(run, names),
         f"## Metrics under {main}",
         "",
         *_table(
@@ -69,6 +70,16 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
             title = f"## {_escape(slice_label(slicing))}"
             lines += ["", title, "", *_slice_table(largest(groups, MAX_GROUPS))]
     return "\n".join([*lines, ""])
+
+
+def _citations(run: Run, names: Sequence[str]) -> list[str]:
+    """The sentence to quote for each protocol."""
+    lines = []
+    for name in names:
+        sentence = run.scores.protocols[name].cite
+        if sentence:
+            lines += [f"To quote, {name}: {sentence}", ""]
+    return lines
 
 
 def _protocol_row(run: Run, name: str) -> tuple[str, ...]:
@@ -163,6 +174,7 @@ def _summarize(result: ProtocolScores) -> dict[str, Any]:
     counts = result.counts
     return {
         "rule": result.rule,
+        "cite": result.cite,
         "options": result.options,
         "counts": {
             name: getattr(counts, name)

@@ -251,7 +251,7 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The scores under one protocol. slices: groups by name of the slice."""
+    """The scores under one protocol. slices: groups by name of the slice. cite: the sentence that a paper can quote."""
 
     rule: str
     options: dict[str, Any]
@@ -260,6 +260,7 @@ class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     slices: dict[str, list[SliceGroup]]
     confusion: ConfusionMatrix | None = None
     calibration: list[CalibrationBin] = []
+    cite: str = ""
 
     def __getitem__(self, metric: str) -> Metric | None:
         """The value of a metric with its interval; None if it is undefined."""
