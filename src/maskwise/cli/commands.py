@@ -36,6 +36,10 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         "build": ("build:app", "Write questions and answers for annotated images"),
         "review": ("review:app", "Let people check a dataset on a web page"),
         "release": ("release:release", "Release a version of a dataset"),
+        "verify": (
+            "verify:verify",
+            "Check that a release is intact, and who signed it",
+        ),
         "diff": ("diff:diff", "Say what changed between two versions"),
     },
     "Train": {

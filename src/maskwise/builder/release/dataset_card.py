@@ -84,7 +84,7 @@ def features_to_yaml(features: dict[str, Any]) -> list[dict[str, Any]]:
 def _feature_to_yaml(feature: Any) -> dict[str, Any]:
     if isinstance(feature, list):
         inner = _feature_to_yaml(feature[0])
-        return {"list": inner.get("dtype") or inner["struct"]}
+        return {"list": inner.get("dtype") or inner.get("struct") or inner}
     if feature.get("_type") == "Image":
         return {"dtype": "image"}
     if feature.get("_type") == "Value":
