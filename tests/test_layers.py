@@ -69,6 +69,7 @@ CORE = {
 EXTRAS = {
     "accelerate": ["models", "training"],
     "anthropic": ["writers"],
+    "datasets": ["downloads"],
     "huggingface_hub": ["builder", "models", "training"],
     "litestar": ["server"],
     "onnx": ["models", "training"],

@@ -3,6 +3,7 @@
     data = load_dataset("world")                                     comes with maskwise
     data = load_dataset("reasonseg_val")                             after `maskwise get reasonseg_val`
     data = load_dataset("releases/kitchen/test")                     a split of a release
+    data = load_dataset("hf:owner/name", split="test")               a dataset of the Hugging Face hub
     read_dataset("mmr", "/data/MMR", "mmr_val", split="val")         writes a dataset folder
     data = load_dataset("mmr_val")                                   a dataset folder
 
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from maskwise.benchmarks import find_reader
+from maskwise.downloads.hub import PREFIX, Hub, load_hub_dataset
 from maskwise.downloads.local_files import data_folder
 from maskwise.downloads.table import list_downloads
 from maskwise.errors import StoreError, did_you_mean
@@ -51,11 +53,15 @@ def load_dataset(
     data: "str | os.PathLike[str] | Dataset",
     *,
     images: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    hub: Hub | None = None,
 ) -> Dataset:
     """Open a dataset: a sequence of samples that can be sliced and filtered.
 
-    data: `world`, which comes with maskwise, the name of a downloaded dataset, a dataset folder, or a release. An open
-    dataset is returned as it is. images: the folder of the images, if not the one that the dataset names.
+    data: `world`, which comes with maskwise, the name of a downloaded dataset, a dataset folder, a release, or
+    `hf:owner/name`, which is streamed from the Hugging Face hub on first use. An open dataset is returned as it is.
+    images: the folder of the images, if not the one that the dataset names. split: of a dataset of the hub. hub: where
+    such a dataset comes from, if not from the package `datasets`.
 
     Example: data = load_dataset("world")[:20]
     """
@@ -65,6 +71,13 @@ def load_dataset(
         raise StoreError(
             "expected the name or folder of a dataset, "
             f"not a value of type {type(data).__name__}"
+        )
+    text = os.fspath(data)
+    if text.startswith(PREFIX):
+        return Dataset.open(load_hub_dataset(text, split=split, hub=hub))
+    if split is not None:
+        raise StoreError(
+            f"split is for datasets of the hub (hf:owner/name), not for {text}; use filter(split={split!r})"
         )
     return Dataset.open(find_dataset(data), image_root=images)
 
@@ -116,6 +129,8 @@ def find_dataset(name: str | os.PathLike[str]) -> Path:
     about a name that is not known or not downloaded.
     """
     text = os.fspath(name)
+    if text.startswith(PREFIX):
+        return load_hub_dataset(text)
     if text in BUNDLED_DATASETS:
         return BUNDLED_DATASETS[text]()
     path = Path(text)

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from maskwise.formats import ReadSummary
 
 Source = Annotated[
-    Path, argument("PATH", "The folder it was downloaded to, or one annotation file.")
+    Path | None,
+    argument(
+        "PATH",
+        "The folder it was downloaded to, or one annotation file; none for hf:OWNER/NAME.",
+    ),
 ]
 SourceImages = Annotated[
     Path | None,
@@ -42,7 +46,7 @@ ReaderOptions = Annotated[
 
 def read(
     name: ReaderName,
-    path: Source,
+    path: Source = None,
     *,
     out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
     split: Annotated[
@@ -67,9 +71,12 @@ def read(
     published counts.
 
     Example: maskwise read mmr /data/MMR --split val --images /data/coco --out mmr_val
+
+    Example: maskwise read hf:Ricky06662/ReasonSeg_val --split test --out reasonseg_copy
     """
     from maskwise.cli.output import print_json
     from maskwise.datasets import read_dataset
+    from maskwise.downloads.hub import PREFIX, read_hub_dataset
     from maskwise.progress_bars import make_progress
     from maskwise.registry import BENCHMARKS, FORMATS
 
@@ -81,22 +88,42 @@ def read(
         path,
         when=str(path).lower() in readers and name.lower() not in readers,
     )
+    is_hub = name.startswith(PREFIX)
+    if is_hub != (path is None):
+        raise typer.BadParameter(
+            "hf:OWNER/NAME is read without a PATH; everything else needs one",
+            param_hint="PATH",
+        )
     with make_progress(quiet=as_json) as bar:
         task = bar.add_task(f"reading {name}", total=None)
-        summary = read_dataset(
-            name,
-            path,
-            out,
-            split=split,
-            images=images,
-            with_images=not no_images,
-            mapping=mapping,
-            options=_parse_options(option or []),
-            strict=strict,
-            embed=embed,
-            overwrite=overwrite,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        if path is None:
+            summary = read_hub_dataset(
+                name,
+                out,
+                split=split,
+                strict=strict,
+                overwrite=overwrite,
+                progress=lambda done, total: bar.update(
+                    task, completed=done, total=total
+                ),
+            )
+        else:
+            summary = read_dataset(
+                name,
+                path,
+                out,
+                split=split,
+                images=images,
+                with_images=not no_images,
+                mapping=mapping,
+                options=_parse_options(option or []),
+                strict=strict,
+                embed=embed,
+                overwrite=overwrite,
+                progress=lambda done, total: bar.update(
+                    task, completed=done, total=total
+                ),
+            )
     if as_json:
         print_json(summary)
     else:
