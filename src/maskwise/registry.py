@@ -392,6 +392,14 @@ FORMATS = Registry(
             "Label Studio: tasks with brush annotations, written by `maskwise write "
             "labelstudio` or exported from there",
         ),
+        "lisa": BuiltIn(
+            "maskwise.benchmarks.lisa_folder:LISA",
+            "LISA: ReasonSeg's folder of X.jpg and X.json, to train with",
+        ),
+        "mmr_json": BuiltIn(
+            "maskwise.benchmarks.mmr_json:MMR_JSON",
+            "MMR's JSON, to train with",
+        ),
         "muva": BuiltIn(
             "maskwise.formats.muva:MUVA",
             "MUVA: visible and amodal masks of synthetic shopping scenes",
@@ -405,6 +413,18 @@ FORMATS = Registry(
             "PNG: a folder of PNG masks with an index (index.json), as written by "
             "`maskwise write png`",
         ),
+        "qwen2_vl": BuiltIn(
+            "maskwise.formats.qwen:QWEN2_VL",
+            "Qwen2-VL grounding JSON, boxes in 0 to 1000, to train with",
+        ),
+        "qwen2_5_vl": BuiltIn(
+            "maskwise.formats.qwen:QWEN2_5_VL",
+            "Qwen2.5-VL grounding JSON, boxes in pixels of the resized image, to train with",
+        ),
+        "qwen3_vl": BuiltIn(
+            "maskwise.formats.qwen:QWEN3_VL",
+            "Qwen3-VL grounding JSON, boxes in 0 to 1000, to train with",
+        ),
         "records": BuiltIn(
             "maskwise.formats.records:RECORDS",
             "Records: your own JSON, JSON lines, CSV or Parquet file, read through a "
@@ -413,6 +433,14 @@ FORMATS = Registry(
         "release": BuiltIn(
             "maskwise.formats.release_folder:RELEASE_FOLDER",
             "A released dataset, as written by `maskwise release`",
+        ),
+        "sa2va": BuiltIn(
+            "maskwise.formats.sa2va:SA2VA",
+            "Sa2VA: annotations.json of polygons and expressions, to train with",
+        ),
+        "segzero": BuiltIn(
+            "maskwise.formats.segzero:SEGZERO",
+            "Seg-Zero and VisionReasoner: boxes and points in 840 x 840 images (save_to_disk), to train with",
         ),
     },
     error=FormatError,
@@ -459,11 +487,13 @@ BENCHMARKS = Registry(
         ),
         "refcoco": BuiltIn(
             "maskwise.benchmarks.refcoco:REFCOCO",
-            "RefCOCO: short expressions about one object (ECCV 2016); protocol lisa",
+            "RefCOCO: short expressions about one object (UNC, ECCV 2016); "
+            "protocol lisa",
         ),
         "refcoco+": BuiltIn(
             "maskwise.benchmarks.refcoco:REFCOCO_PLUS",
-            "RefCOCO+: expressions without words of place; protocol lisa",
+            "RefCOCO+: expressions about one object without words of place (UNC, "
+            "ECCV 2016); protocol lisa",
         ),
         "refcocog": BuiltIn(
             "maskwise.benchmarks.refcoco:REFCOCOG",
@@ -471,35 +501,40 @@ BENCHMARKS = Registry(
         ),
         "refclef": BuiltIn(
             "maskwise.benchmarks.refcoco:REFCLEF",
-            "RefCLEF: expressions about regions of ImageCLEF photos; protocol lisa",
+            "RefCLEF: expressions about regions of ImageCLEF photos (EMNLP 2014); "
+            "protocol lisa",
         ),
         "refcoco-mirror": BuiltIn(
             "maskwise.benchmarks.refcoco_mirrors:REFCOCO_MIRROR",
-            "copies of the RefCOCO family on the hub, without a pickle; protocol lisa",
+            "Copies of RefCOCO, RefCOCO+ and RefCOCOg on the hub (jxu124, "
+            "lmms-lab), without a pickle; protocol lisa",
         ),
         "fp-refcoco": BuiltIn(
             "maskwise.benchmarks.refcoco:FP_REFCOCO",
-            "FP-RefCOCO: RefCOCO with false expressions; protocol gsva",
+            "FP-RefCOCO: RefCOCO with expressions that are false; protocol gsva",
         ),
         "fp-refcoco+": BuiltIn(
             "maskwise.benchmarks.refcoco:FP_REFCOCO_PLUS",
-            "FP-RefCOCO+: RefCOCO+ with false expressions; protocol gsva",
+            "FP-RefCOCO+: RefCOCO+ with expressions that are false; protocol gsva",
         ),
         "fp-refcocog": BuiltIn(
             "maskwise.benchmarks.refcoco:FP_REFCOCOG",
-            "FP-RefCOCOg: RefCOCOg with false expressions; protocol gsva",
+            "FP-RefCOCOg: RefCOCOg with expressions that are false; protocol gsva",
         ),
         "r-refcoco": BuiltIn(
             "maskwise.benchmarks.refcoco:R_REFCOCO",
-            "R-RefCOCO: RefCOCO with objects that do not exist; protocol gsva",
+            "R-RefCOCO: RefCOCO with expressions about objects that do not exist; "
+            "protocol gsva",
         ),
         "r-refcoco+": BuiltIn(
             "maskwise.benchmarks.refcoco:R_REFCOCO_PLUS",
-            "R-RefCOCO+: RefCOCO+ with objects that do not exist; protocol gsva",
+            "R-RefCOCO+: RefCOCO+ with expressions about objects that do not "
+            "exist; protocol gsva",
         ),
         "r-refcocog": BuiltIn(
             "maskwise.benchmarks.refcoco:R_REFCOCOG",
-            "R-RefCOCOg: RefCOCOg with objects that do not exist; protocol gsva",
+            "R-RefCOCOg: RefCOCOg with expressions about objects that do not "
+            "exist; protocol gsva",
         ),
         "ref-zom": BuiltIn(
             "maskwise.benchmarks.refcoco:REF_ZOM",
@@ -507,47 +542,57 @@ BENCHMARKS = Registry(
         ),
         "hub-matrices": BuiltIn(
             "maskwise.benchmarks.hub_matrices:HUB_MATRICES",
-            "hub copies with boolean-matrix masks: ReasonSeg, RefCOCO, MMR, MUSE; protocol segzero",
+            "Hub copies with boolean-matrix masks: ReasonSeg, RefCOCO, MMR, MUSE "
+            "(Seg-Zero and its successors); protocol segzero",
         ),
         "gseval": BuiltIn(
             "maskwise.benchmarks.gseval:GSEVAL",
-            "GSEval: captions about stuff, parts and objects (GroundingSuite); protocol gseval",
+            "GSEval: captions about stuff, parts and objects (GroundingSuite, "
+            "2025); protocol gseval",
         ),
         "saco-gold": BuiltIn(
             "maskwise.benchmarks.saco:SACO_GOLD",
-            "SA-Co/Gold: noun phrases with all instances, three annotators; protocol saco",
+            "SA-Co/Gold: noun phrases with all their instances, by three "
+            "annotators (SAM 3, 2025); protocol saco",
         ),
         "saco-silver": BuiltIn(
             "maskwise.benchmarks.saco:SACO_SILVER",
-            "SA-Co/Silver: noun phrases with all instances; protocol saco",
+            "SA-Co/Silver: noun phrases with all their instances, by one annotator "
+            "(SAM 3, 2025); protocol saco",
         ),
         "pbench": BuiltIn(
             "maskwise.benchmarks.mask_rows:PBENCH",
-            "PBench: expressions of five levels, all instances; protocol strict",
+            "PBench: expressions of five levels of difficulty, with all instances "
+            "(Falcon-Perception); protocol strict",
         ),
         "refcoco-m": BuiltIn(
             "maskwise.benchmarks.mask_rows:REFCOCO_M",
-            "RefCOCO-M: RefCOCO's val with new masks; protocol lisa",
+            "RefCOCO-M: RefCOCO's val with new masks (moondream); protocol lisa",
         ),
         "weatherreasonseg": BuiltIn(
             "maskwise.benchmarks.mask_rows:WEATHERREASONSEG",
-            "WeatherReasonSeg: questions in fog, rain, snow and night; protocol lisa",
+            "WeatherReasonSeg: ReasonSeg's questions in fog, rain, snow and at "
+            "night; protocol lisa",
         ),
         "vrt-bench": BuiltIn(
             "maskwise.benchmarks.mask_rows:VRT_BENCH",
-            "VRT-Bench: questions about relations; protocol union",
+            "VRT-Bench: questions about relations, with a reasoning trace; "
+            "protocol union",
         ),
         "hallusegbench": BuiltIn(
             "maskwise.benchmarks.hallusegbench:HALLUSEGBENCH",
-            "HalluSegBench: photos and copies without the object; protocol gsva",
+            "HalluSegBench: labels about photos and about copies without the "
+            "object; protocol gsva",
         ),
         "llm-seg40k": BuiltIn(
             "maskwise.benchmarks.llm_seg40k:LLM_SEG40K",
-            "LLM-Seg40K: questions by a language model; protocol lisa",
+            "LLM-Seg40K: questions by a language model about COCO and EgoObjects "
+            "photos; protocol lisa",
         ),
         "gcg": BuiltIn(
             "maskwise.benchmarks.gcg:GCG",
-            "GCG: captions whose phrases have masks (GLaMM); protocol strict",
+            "GCG: captions whose phrases have masks (GLaMM, CVPR 2024); protocol "
+            "strict",
         ),
     },
     error=FormatError,

@@ -12,7 +12,11 @@ from maskwise.terminal import echo
 
 def write(
     format: Annotated[
-        str, argument("FORMAT", "coco, fiftyone, huggingface, labelstudio or png.")
+        str,
+        argument(
+            "FORMAT",
+            "A format that can be written: coco, huggingface, lisa, qwen3_vl, ...",
+        ),
     ],
     dataset: DatasetName,
     *,
@@ -25,9 +29,11 @@ def write(
         ),
     ] = False,
 ) -> None:
-    """Write a dataset in another format: COCO, FiftyOne, Hugging Face, Label Studio or PNG masks.
+    """Write a dataset in another format: to share (coco, fiftyone, huggingface, labelstudio, png) or to train with
+    (lisa, mmr_json, segzero, sa2va, gcg_json, qwen2_vl, qwen2_5_vl, qwen3_vl).
 
-    `maskwise read` of the same format reads the folder again: the same regions, masks, questions, answers and tags.
+    `maskwise read` of the same format reads the folder again. The first five keep all regions, masks, questions,
+    answers and tags; for the others the command prints what the format cannot say, with counts.
 
     Example: maskwise write coco data/val --out coco_val
     """
@@ -46,5 +52,7 @@ def write(
     )
     with make_console(stderr=True).status(f"writing {escape(str(out))}"):
         data = load_dataset(dataset, images=images)
-        write_dataset(data, format, out, with_images=not no_images)
+        left_out = write_dataset(data, format, out, with_images=not no_images)
     echo(f"wrote {out} ({format}): {len(data.images)} images, {len(data)} questions")
+    for what, count in left_out.items():
+        echo(f"not written, because {format} cannot say it: {count:,} {what}")

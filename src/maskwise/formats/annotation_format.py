@@ -43,15 +43,20 @@ class AnnotatedImages(NamedTuple):
 class FormatWriter(Protocol):
     """Writes a dataset in a format."""
 
-    def __call__(self, dataset: Dataset, folder: Path, *, with_images: bool) -> None:
-        """Write the dataset into an empty folder."""
+    def __call__(
+        self, dataset: Dataset, folder: Path, *, with_images: bool
+    ) -> Mapping[str, int] | None:
+        """Write the dataset into an empty folder.
+
+        Returns how many records of which kind the format cannot say; None if it can say everything.
+        """
 
 
 class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
     """An annotation format.
 
     `read` reads one split; its keyword-only parameters are the reader's options. `write` writes a dataset in this
-    format. `facts` (license, download, ...) are for people.
+    format; if `lossy`, the format cannot say everything. `facts` (license, download, ...) are for people.
     """
 
     name: str
@@ -59,6 +64,7 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
     layout: FileLayout
     read: Callable[..., AnnotatedImages]
     write: "FormatWriter | None" = None
+    lossy: bool = False
     published: tuple[PublishedCount, ...] = ()
     facts: dict[str, str] = {}
 

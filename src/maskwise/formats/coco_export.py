@@ -172,7 +172,7 @@ def write_coco(
     write_json(path, builder.content(dataset))
 
 
-def write_json(path: Path, content: Json) -> None:
+def write_json(path: Path, content: Any) -> None:
     """Write JSON atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:

@@ -6,6 +6,8 @@ mask is a target that the phrase refers to. The file has no question; `QUESTION`
 """
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,11 +18,15 @@ from maskwise.formats.annotations import (
     RegionAnnotation,
     decode_annotations,
 )
+from maskwise.formats.coco_export import write_json
+from maskwise.formats.exported_dataset import export_images, split_name, write_image
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.segmentations import CocoRle
-from maskwise.schema import Answer, Phrase
+from maskwise.formats.written_losses import Losses, requested_mask
+from maskwise.schema import Answer, Phrase, Sample
+from maskwise.store import Dataset
 
 LAYOUT = FileLayout(
     annotations=("annotations/{split}.json", "{split}.json"),
@@ -115,9 +121,49 @@ def _image_annotations(
         yield ImageAnnotation(image, context.file, tuple(regions), (question,))
 
 
+def write(dataset: Dataset, folder: Path, *, with_images: bool) -> dict[str, int]:
+    """Write `annotations/SPLIT.json` and the folder `images`: an entry per question whose answer has phrases."""
+    losses = Losses("answers", "instances", "masks", "names")
+    entries = []
+    for file_name, exported in export_images(dataset, with_images=with_images):
+        losses.note_image(exported)
+        write_image(folder / "images" / file_name, exported.data)
+        for sample in exported.samples:
+            losses.note_sample(sample)
+            losses.note("questions, of which only the answers are written")
+            if sample.answer is None or not sample.answer.phrases:
+                losses.note("questions left out: no answer with phrases")
+                continue
+            entries.append(_to_entry(file_name, sample, losses))
+    write_json(folder / "annotations" / f"{split_name(dataset)}.json", entries)
+    return dict(losses.counts)
+
+
+def _to_entry(file_name: str, sample: Sample, losses: Losses) -> dict[str, Any]:
+    assert sample.answer is not None
+    caption = sample.answer.text
+    groundings: dict[str, Any] = {}
+    for phrase in sample.answer.phrases:
+        words = caption[phrase.start : phrase.stop]
+        if words in groundings:
+            losses.note("phrases with the same words as another one of the caption")
+            continue
+        masks = [
+            requested_mask(sample, sample.targets[position])
+            for position in phrase.regions
+        ]
+        groundings[words] = {
+            "token_positives": [phrase.start, phrase.stop],
+            "rle_masks": masks,
+        }
+    return {"file_name": file_name, "caption": caption, "groundings": groundings}
+
+
 GCG_JSON = AnnotationFormat(
     name="gcg_json",
     title="GCG: captions whose phrases have masks, as GLaMM and Sa2VA read them",
     layout=LAYOUT,
     read=read,
+    write=write,
+    lossy=True,
 )
