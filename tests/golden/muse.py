@@ -1,6 +1,7 @@
 """MUSE's golden cases through `maskwise.protocols.muse`."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,15 @@ def block(
     pair_counts = muse.pair(
         inputs.overlaps("requested"), raw_logits=raw_logits, pairs=pairs
     )
-    scores = muse.score(inputs, raw_logits=raw_logits, pairs=pairs)
-    plain = muse.score(inputs, raw_logits=raw_logits, pairs=pairs, epsilon=False)
+    official = partial(
+        muse.score,
+        inputs,
+        raw_logits=raw_logits,
+        pairs=pairs,
+        empty_extras="official",
+    )
+    scores = official()
+    plain = official(epsilon=False)
     return {
         **exact_block(scores, plain, pair_counts),
         "per_pair": group_by_image(inputs, pair_counts),
@@ -67,7 +75,13 @@ def official_block(
     inputs: ScoringInput, nested: list[list[list[list[int]]]]
 ) -> dict[str, Any]:
     pairs = flatten(inputs, nested)
-    scores = muse.score(inputs, raw_logits=True, pairs=pairs, legacy_float32=True)
+    scores = muse.score(
+        inputs,
+        raw_logits=True,
+        pairs=pairs,
+        legacy_float32=True,
+        empty_extras="official",
+    )
     pair_counts = muse.pair(inputs.overlaps("requested"), raw_logits=True, pairs=pairs)
     return {
         **scores.headline(),

@@ -33,6 +33,8 @@ def strict(
         "no_target_accuracy": ("silent", "empty"),
         "target_accuracy": ("found", "targeted"),
         "target_count_error": ("count error", "samples"),
+        "hidden_f1": ("hidden f1", "hidden questions"),
+        "visible_iou": ("visible iou", "partly hidden"),
         "occluded_iou": ("occluded", "hidden targets"),
         "copy_gain": ("gain", "hidden targets"),
         "visible_outside_amodal": ("outside", "amodal regions"),
@@ -52,6 +54,8 @@ def strict(
             "precision",
             "recall",
             "f1",
+            "hidden_f1",
+            "visible_iou",
             "occluded_iou",
             "copy_gain",
             "visible_outside_amodal",
@@ -117,7 +121,8 @@ def _score(
         keep=keep,
     )
     if sample.mask_type != "visible":
-        _count_hidden(out, targets, regions, pairs=pairs, keep=keep)
+        _count_hidden(out, targets, regions, pairs=pairs, keep=keep, copies=copies)
+        _count_hidden_f1(out, targets, regions, pairs=pairs, keep=keep)
     if targets and sample.answer is not None:
         _count_names(out, sample, prediction if usable else None, regions)
     return out
@@ -136,6 +141,7 @@ def _counts(
     hidden = [one for one in sample.targets if not _pixels(one, kind, keep).any()]
     described = any(
         (_pixels(region, other, keep) & _pixels(one, other, keep)).any()
+        and _ratio(_pixels(region, other, keep), _pixels(one, other, keep)) >= 0.5
         for one in hidden
     )
     return not described or _has_pixels(region, kind)
@@ -171,12 +177,7 @@ def _copies(
 ) -> list[bool]:
     def key(region: Any, *, target: bool = False) -> tuple[bytes, ...]:
         if scored == "both":
-            shown = (
-                _pixels(region, "visible", keep)
-                if target
-                else _shown(region, "visible", keep)
-            )
-            return shown.tobytes(), _pixels(region, "amodal", keep).tobytes()
+            return tuple(_pixels(region, kind, keep).tobytes() for kind in OTHER)
         return (
             (
                 _pixels(region, sample.mask_type, keep)
@@ -219,10 +220,41 @@ def _count_pixels(out, sample, targets, regions, *, pairs, scored, kinds, keep) 
         out["union"] += sum(int(plane.sum()) for plane in shown + true) - shared
 
 
-def _count_hidden(out, targets, regions, *, pairs, keep) -> None:
+def _count_hidden_f1(out, targets, regions, *, pairs, keep) -> None:
+    """Pixel by pixel: true, predicted and right hidden pixels of the question; visible IoU of partly hidden targets."""
+    true = predicted = right = 0
+    region_of = {j: i for i, j in pairs}
+    for j, target in enumerate(targets):
+        if target.visible is None or target.amodal is None:
+            continue
+        front = _pixels(target, "visible", keep)
+        hidden = _pixels(target, "amodal", keep) & ~front
+        true += int(hidden.sum())
+        if hidden.any() and front.any():
+            out["partly hidden"] += 1
+        if j not in region_of:
+            continue
+        region = regions[region_of[j]]
+        drawn = _pixels(region, "amodal", keep)
+        predicted += int((drawn & ~front).sum())
+        right += int((drawn & hidden).sum())
+        if hidden.any() and front.any():
+            out["visible iou"] += _ratio(_pixels(region, "visible", keep), front)
+    matched = set(region_of.values())
+    for i, region in enumerate(regions):
+        if i not in matched:
+            predicted += int(_pixels(region, "amodal", keep).sum())
+    if true:
+        out["hidden questions"] += 1
+        out["hidden f1"] += 2 * right / (true + predicted)
+
+
+def _count_hidden(out, targets, regions, *, pairs, keep, copies) -> None:
     region_of = {j: i for i, j in pairs}
     target_of = dict(pairs)
     for i, region in enumerate(regions):
+        if copies[i]:
+            continue
         visible = _pixels(region, "visible", keep)
         amodal = _pixels(region, "amodal", keep)
         hidden = i in target_of and targets[target_of[i]].visible is not None

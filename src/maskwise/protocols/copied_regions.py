@@ -18,7 +18,8 @@ def find_copies(
     """Whether each counted region is a copy, bool [regions]: as many regions of its sample with the same mask come
     before it as there are equal targets in the sample (usually one).
 
-    Where both types are requested, both masks have to be the same.
+    Where both types are requested, both masks have to be the same; an absent mask is not the same as one with pixels:
+    for the target (A, A) the regions (A, A) and (-, A) score 0.5 in any order.
     """
     is_copy = np.zeros(len(counted), bool)
     # Equal masks have equal areas: only those need to be compared.
@@ -58,20 +59,34 @@ def _same_area(masks: SelectedMasks, counted: BoolArray) -> Int64Array:
 def _keys(
     inputs: ScoringInput, side: str, overlaps: Overlaps, rows: Int64Array
 ) -> list[tuple[int, bytes, bytes]]:
-    """Sample and run lengths of each region; those of the amodal mask where both types are requested."""
+    """Sample and run lengths of each region; those of the visible and of the amodal mask where both are requested."""
     masks: SelectedMasks = getattr(overlaps, side)
     sample = masks.sample[rows]
     strings = _canonical_strings(masks.masks[rows])
     amodal_strings = [b""] * len(rows)
     wants_both = inputs.ground_truth.requested_type[sample] == BOTH
     if wants_both.any():
-        amodal: SelectedMasks = getattr(inputs.overlaps("amodal"), side)
-        has_amodal = amodal.area[rows] > 0
-        places = np.flatnonzero(wants_both & has_amodal)
-        place_strings = _canonical_strings(amodal.masks[rows[places]])
-        for place, text in zip(places.tolist(), place_strings):
-            amodal_strings[place] = text
+        # The selected mask of a region without a visible one is its amodal one.
+        _replace_strings(
+            strings, getattr(inputs.overlaps("visible"), side), rows, wants_both
+        )
+        _replace_strings(
+            amodal_strings, getattr(inputs.overlaps("amodal"), side), rows, wants_both
+        )
     return list(zip(sample.tolist(), strings, amodal_strings))
+
+
+def _replace_strings(
+    strings: list[bytes], masks: SelectedMasks, rows: Int64Array, replaced: BoolArray
+) -> None:
+    """Put the run lengths of masks in the places to be replaced, nothing where a mask has no pixels."""
+    for place in np.flatnonzero(replaced).tolist():
+        strings[place] = b""
+    places = np.flatnonzero(replaced & (masks.area[rows] > 0))
+    for place, text in zip(
+        places.tolist(), _canonical_strings(masks.masks[rows[places]])
+    ):
+        strings[place] = text
 
 
 def _canonical_strings(masks: Masks) -> list[bytes]:

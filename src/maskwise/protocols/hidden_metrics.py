@@ -50,6 +50,80 @@ def hidden_metrics(
     }
 
 
+def hidden_f1(
+    inputs: ScoringInput,
+    rows: BoolArray,
+    counted: BoolArray,
+    *,
+    pairs: tuple[Int64Array, Int64Array],
+) -> dict[str, MetricTerms]:
+    """`hidden_f1` and `visible_iou` over the questions with hidden pixels; see `strict`.
+
+    rows: bool [samples], the questions to look at; counted: bool [regions]; pairs: matched regions and targets.
+
+    Smallest example: the target shows 1 pixel and hides 1. The amodal mask of both pixels scores 1. A second region that
+    covers 2 other pixels is predicted as hidden as well: F1 = 2 * 1 / (1 + 2 + 1) = 0.5.
+    """
+    ground_truth = inputs.ground_truth
+    count = len(inputs)
+    if not rows.any():
+        nothing = MetricTerms(np.zeros(count), np.zeros(count, np.int64))
+        return dict.fromkeys(("hidden_f1", "visible_iou"), nothing)
+    visible = inputs.overlaps("visible")
+    amodal = inputs.overlaps("amodal")
+    hidden_area, _ = _hidden_targets(inputs, visible, amodal, rows)
+    hidden_of_sample = int_sums(ground_truth.sample, hidden_area, count)
+    has_hidden = hidden_of_sample > 0
+
+    pred, target = pairs
+    shared, predicted = _hidden_by_truth(visible, amodal, pred, target)
+    # What is not matched is predicted as hidden with all its pixels.
+    is_unmatched = counted.copy()
+    is_unmatched[pred] = False
+    region_sample = inputs.predictions.sample
+    unmatched_area = np.where(is_unmatched, amodal.pred.area, 0)
+    pair_sample = ground_truth.sample[target]
+    predicted_area = int_sums(pair_sample, predicted, count)
+    predicted_area += int_sums(region_sample, unmatched_area, count)
+    shared_area = int_sums(pair_sample, shared, count)
+    f1 = 2 * shared_area / np.maximum(predicted_area + hidden_of_sample, 1)
+
+    # A target that shows nothing has no visible mask to compare.
+    is_partly_visible = (hidden_area > 0) & (visible.target.area > 0)
+    target_counts = np.bincount(ground_truth.sample[is_partly_visible], minlength=count)
+    position = inputs.pairs.find(pred, target)
+    visible_iou = np.where(is_partly_visible[target], visible.iou[position], 0.0)
+    return {
+        "hidden_f1": MetricTerms(
+            np.where(has_hidden, f1, 0.0), has_hidden.astype(np.int64)
+        ),
+        "visible_iou": MetricTerms(
+            sums(pair_sample, visible_iou, count), target_counts
+        ),
+    }
+
+
+def _hidden_by_truth(
+    visible: Overlaps, amodal: Overlaps, pred: Int64Array, target: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """For pairs: pixels of the amodal mask in the hidden part of the target, and outside its visible part, int64 [k].
+
+    0 where either mask of the target is not known.
+    """
+    shared = np.zeros(len(pred), np.int64)
+    predicted = np.zeros(len(pred), np.int64)
+    has_both = visible.target.known[target] & amodal.target.known[target]
+    rows = np.flatnonzero(has_both & (amodal.pred.area[pred] > 0))
+    drawn = amodal.pred.masks[pred[rows]]
+    true_visible = visible.target.masks[target[rows]]
+    true_hidden = amodal.target.masks[target[rows]] - true_visible
+    threads = amodal.threads
+    shared[rows] = pair_areas(drawn, true_hidden, threads=threads).intersection
+    inside = pair_areas(drawn, true_visible, threads=threads)
+    predicted[rows] = inside.a - inside.intersection
+    return shared, predicted
+
+
 def visible_outside_amodal(
     inputs: ScoringInput, counted: BoolArray, *, pairs: tuple[Int64Array, Int64Array]
 ) -> MetricTerms:

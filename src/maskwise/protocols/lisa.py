@@ -15,7 +15,8 @@ Quirks of the published code, all kept:
 
 The published code always has one mask per question and stops without one. Here:
 - No predicted mask counts as one empty mask, so the first target enters the union of cIoU. `no_mask` is the share of
-  such questions. Failed and missing predictions are treated alike, but never score.
+  such questions. Failed and missing predictions are treated alike, but never score: they are compared with the first
+  target that has pixels. With the targets (empty, A), no mask scores 0.5, a failed prediction 0.
 - A question without targets is one empty target. If all targets of a question are empty, it is a question without
   targets: a prediction without masks is right.
 
@@ -107,12 +108,16 @@ def _targets_without_masks(overlaps: Overlaps) -> Int64Array:
     """
     pairs = overlaps.pairs
     area = overlaps.target.area
+    sample = overlaps.ground_truth.sample
+    is_predicted = overlaps.predictions.state == PREDICTED
     missing: BoolArray = overlaps.scorable & (pairs.preds == 0) & (pairs.targets > 0)
-    empty = int_sums(overlaps.ground_truth.sample, area, len(missing)) == 0
+    empty = int_sums(sample, area, len(missing)) == 0
     all_empty = flatten(
-        pairs.target_offsets,
-        np.flatnonzero(missing & empty & (overlaps.predictions.state == PREDICTED)),
+        pairs.target_offsets, np.flatnonzero(missing & empty & is_predicted)
     )
-    return np.sort(
-        np.concatenate([pairs.target_offsets[:-1][missing & ~empty], all_empty])
-    )
+    first = pairs.target_offsets[:-1][missing & ~empty & is_predicted]
+    # A failed prediction would score 1 against an empty target.
+    is_asked = (missing & ~is_predicted)[sample] & (area > 0)
+    asked = np.flatnonzero(is_asked)
+    _, first_places = np.unique(sample[asked], return_index=True)
+    return np.sort(np.concatenate([first, all_empty, asked[first_places]]))

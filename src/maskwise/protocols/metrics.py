@@ -114,7 +114,8 @@ class Scores:
 
     metrics: at least `giou` (numerator weight x value, denominator weight) and `ciou` (intersection over union).
     legacy: values by running float32 sums, where requested. composites: metrics that are not a ratio of two sums.
-    plain: values that are no function of sums at all, such as average precision: they have no interval.
+    plain: values that are no function of sums at all, such as average precision: they have no interval. notices: what
+    a reader has to know before the values.
     """
 
     protocol: str
@@ -128,6 +129,7 @@ class Scores:
     """Requested mask types (3 rows) and predicted ones (4 columns), counts; `strict` only."""
     calibration: Float64Array | None = None
     """[bins, 4]: predicted regions, sum of confidences, hits at IoU 0.5, sum of IoU; `strict` only."""
+    notices: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.statuses.status)

@@ -12,6 +12,10 @@ Quirks:
 - Official remaining predictions are never thresholded: only logits in [0.5, 1] count as foreground, so a confident
   extra mask has an empty union and scores 1. `raw_logits=True` repeats that and needs the counts of logits
   (`PredictionColumns.logits`); the default thresholds all masks alike.
+- An empty extra mask has an empty union with its empty target and scores 1, so a model wins by appending empty masks:
+  with one target and a wrong mask, gIoU is 0; with nine empty masks more it is 0.9. By default such masks count as
+  absent, in the pairs and in the divisor. `empty_extras="official"` counts them as the published code does. Scores say
+  how many there were.
 - Pixels where pieces of a target overlap (value 2) belong to neither class, as in LISA.
 - An image with neither predictions nor targets stops the official code; here it adds nothing, and its samples are
   excluded.
@@ -20,6 +24,9 @@ Quirks:
 A missing or failed prediction counts as no mask. A sample's row carries its own pairs and its share of its image's
 divisor, so a row may exceed 1. `mask_type` and `epsilon`: see `lisa`.
 """
+
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -40,10 +47,14 @@ from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 
 
+EmptyExtras = Literal["absent", "official"]
+
+
 def score(
     inputs: ScoringInput,
     *,
     mask_type: OfficialMaskType = "predicted",
+    empty_extras: EmptyExtras = "absent",
     raw_logits: bool = False,
     pairs: Int64Array | None = None,
     legacy_float32: bool = False,
@@ -53,16 +64,24 @@ def score(
     each matched pair, by position among all.
     """
     overlaps = inputs.overlaps(mask_type)
-    counts = pair(overlaps, raw_logits=raw_logits, pairs=pairs)
-    return finish(
+    matched = np.stack(match_by_iou(overlaps), 1) if pairs is None else pairs
+    is_empty_extra = find_empty_extras(overlaps, matched[:, 0])
+    absent = is_empty_extra
+    if empty_extras == "official":
+        absent = np.zeros_like(is_empty_extra)
+    counts = pair(overlaps, raw_logits=raw_logits, pairs=matched, absent=absent)
+    kept_preds = np.bincount(
+        overlaps.predictions.sample[~absent], minlength=len(inputs)
+    )
+    scores = finish(
         "muse",
         inputs,
         counts,
-        weight=share_divisor(overlaps, counts),
+        weight=share_divisor(overlaps, counts, kept_preds),
         statuses=inputs.statuses(
             {
                 "no target and no prediction: the protocol has no term for it": (
-                    (overlaps.pairs.preds == 0) & (overlaps.pairs.targets == 0)
+                    (kept_preds == 0) & (overlaps.pairs.targets == 0)
                 ),
                 "a target of the image has no mask of the requested type": ~scorable_images(
                     overlaps
@@ -71,9 +90,32 @@ def score(
         ),
         options={
             "mask_type": mask_type,
+            "empty_extras": empty_extras,
             "epsilon": epsilon,
             "legacy_float32": legacy_float32,
         },
+    )
+    return replace(scores, notices=_notices(int(is_empty_extra.sum()), empty_extras))
+
+
+def find_empty_extras(overlaps: Overlaps, matched_preds: Int64Array) -> BoolArray:
+    """Whether each predicted mask has no pixels and is matched with no target, bool [regions]."""
+    is_extra = np.ones(len(overlaps.pred.area), bool)
+    is_extra[matched_preds] = False
+    return is_extra & (overlaps.pred.area == 0)
+
+
+def _notices(extras: int, empty_extras: EmptyExtras) -> tuple[str, ...]:
+    """What a reader has to know about empty extra masks, if there are any."""
+    if not extras:
+        return ()
+    masks = "1 empty mask" if extras == 1 else f"{extras:,} empty masks"
+    if empty_extras == "official":
+        return (
+            f"{masks} beyond the targets score 1 each, as in PixelLM's code: every further one raises gIoU.",
+        )
+    return (
+        f"{masks} beyond the targets count as absent; PixelLM's code scores each 1 (option empty_extras=official).",
     )
 
 
@@ -88,14 +130,23 @@ def scorable_images(overlaps: Overlaps) -> BoolArray:
 
 
 def pair(
-    overlaps: Overlaps, *, raw_logits: bool = False, pairs: Int64Array | None = None
+    overlaps: Overlaps,
+    *,
+    raw_logits: bool = False,
+    pairs: Int64Array | None = None,
+    absent: BoolArray | None = None,
 ) -> TwoClassCounts:
-    """The scored pairs, question by question: matched by prediction, remaining targets, remaining predictions."""
+    """The scored pairs, question by question: matched by prediction, remaining targets, remaining predictions.
+
+    pairs: as for `score`; absent: bool [regions], remaining predictions that do not count.
+    """
     pred, target = (
         (pairs[:, 0], pairs[:, 1]) if pairs is not None else match_by_iou(overlaps)
     )
     alone_target = unpaired(len(overlaps.target.area), target)
     alone_pred = unpaired(len(overlaps.pred.area), pred)
+    if absent is not None:
+        alone_pred = alone_pred[~absent[alone_pred]]
     extra = count_raw_logits if raw_logits else count_predictions
     counts = TwoClassCounts.concat(
         [
@@ -143,13 +194,18 @@ def count_raw_logits(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
     )
 
 
-def share_divisor(overlaps: Overlaps, counts: TwoClassCounts) -> Float64Array:
-    """Each sample's share of its image's divisor, by its number of scored pairs: float64 [samples]."""
+def share_divisor(
+    overlaps: Overlaps, counts: TwoClassCounts, preds: Int64Array
+) -> Float64Array:
+    """Each sample's share of its image's divisor, by its number of scored pairs: float64 [samples].
+
+    preds: int64 [samples], predicted masks that count.
+    """
     cluster = overlaps.ground_truth.cluster
     images = overlaps.ground_truth.cluster_count
     scored = np.bincount(counts.sample, minlength=len(cluster))
     divisor = np.maximum(
-        int_sums(cluster, overlaps.pairs.preds, images),
+        int_sums(cluster, preds, images),
         int_sums(cluster, overlaps.pairs.targets, images),
     )
     of_image = np.maximum(sums(cluster, scored, images), 1.0)

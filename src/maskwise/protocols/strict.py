@@ -8,9 +8,14 @@ Without targets it scores 1 if the prediction has no region, else 0. A missing o
 What counts. Ignored pixels are removed from all masks first. An empty predicted mask counts as absent. A region counts
 if any of its masks has pixels, also one of a type that was not requested; regions of a prediction with `no_target` do
 not count. A target counts if its requested mask has pixels (`both`: either mask), so a question whose targets are all
-empty is a question without targets. A region without a requested mask that overlaps such a target in the other type
-describes it correctly and does not count either. A region whose mask equals that of an earlier region is a copy: it
+empty is a question without targets. A region without a requested mask whose other mask has an IoU of 0.5 or more with
+that of such a target describes it and does not count either; one shared pixel is not enough. A region whose mask equals that of an earlier region is a copy: it
 counts, but is not matched, unless as many targets are equal.
+
+A further mask is free while there are fewer regions than targets. With the targets A and B, {A} scores 0.500 and
+{A, whole image} 0.545 where B covers 9 % of the image. We keep this: the divisor has to be max(regions, targets) for the
+score to be at most 1, and a threshold below which an overlap does not count would let the score jump. Such a mask lowers
+precision (1.0 to 0.5) and cIoU, which are beside gIoU for that reason.
 
 Mask type. The type of a prediction is the one it states, else that of the masks it holds. If it is not the requested
 one, no region of the prediction has any IoU. `both` needs both: the IoU of a pair is the mean over the types in which
@@ -41,11 +46,17 @@ Metrics, over all questions unless stated, and what each cannot see:
     judge                 mean of a judge function over questions with a ground truth answer, where one is passed in
 
 and for targets with hidden pixels, where amodal masks are requested:
+    hidden_f1             mean over questions with such targets: F1 of the hidden pixels. Predicted as hidden: the amodal
+                          mask without the true visible mask of the matched target, so no predicted visible mask can
+                          change it; of a region without a match the whole amodal mask. Returning every mask of the
+                          image lowers it. Cannot see the predicted visible mask
+    visible_iou           mean over the same targets, except fully hidden ones: IoU of the visible masks (unmatched: 0)
     occluded_iou, _ciou   IoU on the hidden pixels: mean over targets (unmatched: 0), and cumulative. Predicted as
                           hidden: the amodal mask without the visible mask of the same region. Without a visible mask
                           nothing is right and the whole amodal mask is wrong, unless the target is fully hidden. Cannot
-                          see hidden pixels predicted for targets that have none; the cumulative one cannot see that a
-                          region with many wrong hidden pixels was left out
+                          see regions without a match, nor hidden pixels predicted for targets that have none; a larger
+                          visible mask may raise it. The cumulative one cannot see that a region with many wrong hidden
+                          pixels was left out
     copy_gain             mean over targets: amodal IoU (unmatched: 0) minus the IoU that the true visible mask has with
                           the amodal one. Cannot see the predicted visible mask
     visible_outside_amodal  share of the regions (copies apart), where amodal masks are requested, whose visible mask
@@ -64,7 +75,11 @@ from maskwise.masks import boundary_areas, boundary_width, pair_areas
 from maskwise.protocols.answers import Judge, answer_metrics, judge_metric
 from maskwise.protocols.copied_regions import find_copies
 from maskwise.protocols.ground_truth import AMODAL, BOTH, VISIBLE
-from maskwise.protocols.hidden_metrics import hidden_metrics, visible_outside_amodal
+from maskwise.protocols.hidden_metrics import (
+    hidden_f1,
+    hidden_metrics,
+    visible_outside_amodal,
+)
 from maskwise.protocols.mask_selection import SelectedMasks, without_ignored
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import MetricTerms, Scores, int_sums, sums
@@ -100,6 +115,12 @@ def score(
         **_target_metrics(matches),
         **_question_metrics(inputs, matches),
         **answer_metrics(inputs, targeted, matches.counted),
+        **hidden_f1(
+            inputs,
+            requests_amodal,
+            matches.counted,
+            pairs=(matches.pred, matches.target),
+        ),
         **hidden_metrics(inputs, requests_amodal, matches.pred, matches.target),
         "visible_outside_amodal": visible_outside_amodal(
             inputs,
@@ -276,8 +297,8 @@ def _counted_targets(inputs: ScoringInput, overlaps: Overlaps) -> BoolArray:
 
 
 def _describes_hidden_target(inputs: ScoringInput, overlaps: Overlaps) -> BoolArray:
-    """Whether each region has no requested mask and overlaps, in the other type, a target whose requested mask is
-    empty. bool [regions].
+    """Whether each region has no requested mask and, in the other type, an IoU of HIT or more with a target whose
+    requested mask is empty. bool [regions].
     """
     overlaps_hidden = np.zeros(len(inputs.predictions.score), bool)
     requested = inputs.ground_truth.requested_type[inputs.ground_truth.sample]
@@ -285,8 +306,11 @@ def _describes_hidden_target(inputs: ScoringInput, overlaps: Overlaps) -> BoolAr
     for kind, other in KINDS:
         rows = np.flatnonzero((empty & (requested != other))[inputs.pairs.target])
         if len(rows):
-            shared = inputs.overlaps(kind).intersection[rows] > 0
-            overlaps_hidden[inputs.pairs.pred[rows[shared]]] = True
+            other_overlaps = inputs.overlaps(kind)
+            is_described = (other_overlaps.iou[rows] >= HIT) & (
+                other_overlaps.intersection[rows] > 0
+            )
+            overlaps_hidden[inputs.pairs.pred[rows[is_described]]] = True
     return overlaps_hidden & ~overlaps.pred.selection.exact
 
 

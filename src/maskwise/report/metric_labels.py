@@ -15,7 +15,8 @@ HEADLINE_METRICS = (
     "n_acc",
     "t_acc",
     "no_mask",
-    "occluded_iou",
+    "hidden_f1",
+    "visible_iou",
     "answer_f1",
 )
 """The metrics that follow gIoU and cIoU, where they are defined; all others on request."""
@@ -124,8 +125,20 @@ METRIC_LABELS = {
     ),
     "answer_f1": MetricLabel("Answer, F1", "target names in the answer", _ANSWER),
     "judge": MetricLabel("Judge", "mean score of the given judge", _ANSWER),
+    "hidden_f1": MetricLabel(
+        "Hidden F1",
+        "F1 of the hidden pixels; every amodal mask counts",
+        _HIDDEN,
+    ),
+    "visible_iou": MetricLabel(
+        "Visible IoU",
+        "IoU of the visible masks of targets with hidden parts",
+        _HIDDEN,
+    ),
     "occluded_iou": MetricLabel(
-        "Hidden IoU", "IoU of the hidden parts, mean over targets", _HIDDEN
+        "Hidden IoU",
+        "IoU of the hidden parts of matched targets, mean over targets",
+        _HIDDEN,
     ),
     "occluded_ciou": MetricLabel(
         "Hidden cIoU", "IoU of the hidden parts, summed over pixels", _HIDDEN
