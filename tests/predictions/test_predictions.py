@@ -22,6 +22,7 @@ from maskwise.protocols import (
     GroundTruth,
     PredictionColumns,
     ScoringInput,
+    gres,
     lisa,
     muse,
     strict,
@@ -568,3 +569,74 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, cut: int) -> None:
     whole[cut : cut + 8] = b"\xff" * 8
     (tmp_path / "p.npz").write_bytes(whole)
     refuse(tmp_path / "p.npz", r"p\.npz")
+
+
+def test_every_format_states_no_target_with_the_same_scores(tmp_path):
+    """One mask for `a`, an empty mask for `b/1` and "no target" for `c`, in every format and in memory."""
+    shown = strip(0, 4)
+    empty = Mask.empty(1, 10)
+    lines = write_lines(
+        tmp_path / "p.jsonl",
+        [
+            prediction("a", region(shown)),
+            prediction("b/1", region(empty)),
+            prediction("c", no_target=True),
+        ],
+    )
+    results = [
+        {"image_id": "a", "segmentation": {"size": [1, 10], "counts": shown.counts}},
+        {"image_id": "b/1", "segmentation": {"size": [1, 10], "counts": empty.counts}},
+        {"image_id": "c", "no_target": True},
+    ]
+    coco = tmp_path / "p.json"
+    coco.write_text(json.dumps(results))
+    arrays = {
+        "a": shown.to_dense()[None],
+        "b/1": empty.to_dense()[None],
+        "c": np.zeros((0, 1, 10), bool),
+    }
+    np.savez(tmp_path / "p.npz", **arrays)
+    folder = tmp_path / "png"
+    (folder / "b").mkdir(parents=True)
+    for name in ("a", "b/1"):
+        pixels = arrays[name][0].astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{name}.png")
+    (folder / "no_target.txt").write_text("c\n")
+    columns = [
+        read_predictions(path, TRUTH).predictions
+        for path in (lines, coco, tmp_path / "p.npz", folder)
+    ]
+    for loaded in columns:
+        assert loaded.no_target.tolist() == [False, False, True]
+        assert loaded.state.tolist() == [PREDICTED] * 3
+        scores = gres.score(ScoringInput(TRUTH, loaded)).headline()
+        assert scores == gres.score(ScoringInput(TRUTH, columns[0])).headline()
+        assert scores["no_target_accuracy"] == 1.0
+
+
+def test_masks_and_no_target_together_are_refused(tmp_path):
+    mask = {"size": [1, 10], "counts": strip(0, 4).counts}
+    path = tmp_path / "p.json"
+    for results, message in (
+        ([{"image_id": "a"}], "needs either a segmentation or no_target: true"),
+        (
+            [{"image_id": "a", "segmentation": mask, "no_target": True}],
+            "needs either a segmentation or no_target: true",
+        ),
+        (
+            [
+                {"image_id": "a", "segmentation": mask},
+                {"image_id": "a", "no_target": True},
+            ],
+            "has masks and no_target: true",
+        ),
+    ):
+        path.write_text(json.dumps(results))
+        with pytest.raises(StoreError, match=message):
+            read_predictions(path, TRUTH)
+    folder = tmp_path / "png"
+    folder.mkdir()
+    Image.fromarray(np.ones((1, 10), np.uint8)).save(folder / "a.png")
+    (folder / "no_target.txt").write_text("a\n")
+    with pytest.raises(StoreError, match="which has masks"):
+        read_predictions(folder, TRUTH)

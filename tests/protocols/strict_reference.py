@@ -291,16 +291,18 @@ def _count_names(
     regions: list[PredictedRegion],
 ) -> None:
     names = [normalise(region.name) for region in regions if region.name is not None]
+    withheld = sum(region.name is None for region in regions) if names else 0
     if not names and prediction is not None and prediction.answer:
         names = [
             normalise(prediction.answer.text[p.start : p.stop])
             for p in prediction.answer.phrases
+            if p.regions
         ]
     right = Counter(normalise(region.name) for region in sample.targets)
     shared = sum((right & Counter(names)).values())
     out["answered"] += 1
-    out["exact"] += right == Counter(names)
-    out["name f1"] += 2 * shared / (right.total() + len(names))
+    out["exact"] += right == Counter(names) and not withheld
+    out["name f1"] += 2 * shared / (right.total() + len(names) + withheld)
 
 
 def _type(prediction: Prediction) -> str:

@@ -19,9 +19,10 @@ from maskwise.harness.scoring import ScoreResult
 from maskwise.masks import kernel_name
 from maskwise.predictions import detect_format
 from maskwise.protocols import Scores
-from maskwise.protocols.metrics import FAILED
+from maskwise.protocols.metrics import EXCLUDED, FAILED
 from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.published_rules import cite_rule
+from maskwise.protocols.risk_coverage import question_confidence, risk_coverage
 from maskwise.protocols.strict import BINS
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
@@ -176,7 +177,28 @@ def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
         slices=result.slice_tables[name],
         confusion=_confusion(scores),
         calibration=_calibration(scores),
+        risk_coverage=risk_coverage(
+            scores, question_confidence(result.loaded.predictions)
+        ),
+        notices=_notices(result, scores),
     )
+
+
+def _notices(result: ScoreResult, scores: Scores) -> list[str]:
+    """What a reader has to know about a protocol's scores: those of the protocol, and questions that it leaves out."""
+    notices = list(scores.notices)
+    has_no_target = result.truth.counts == 0
+    is_excluded = scores.statuses.status == EXCLUDED
+    left_out = int((has_no_target & is_excluded).sum())
+    if left_out == 1:
+        notices.append(
+            "1 question without targets is left out: the rule has no term for it."
+        )
+    elif left_out:
+        notices.append(
+            f"{left_out:,} questions without targets are left out: the rule has no term for them."
+        )
+    return notices
 
 
 def _confusion(scores: Scores) -> ConfusionMatrix | None:

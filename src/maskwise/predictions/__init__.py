@@ -3,15 +3,20 @@
     loaded = read_predictions("run/predictions.jsonl", truth)
     evaluation = ScoringInput(truth, loaded.predictions)
 
-| format | looks like | a sample without a prediction |
-|---|---|---|
-| `jsonl` | one `schema.Prediction` per line | has no prediction |
-| `coco` | COCO results: a JSON list of `{"image_id", "segmentation", "score", ...}` | has a prediction without masks |
-| `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | has no prediction |
-| `npz` | a `.npz`, or a folder of `.npy`, one array per sample | has no prediction |
+| format | looks like | "no target" | a sample without a prediction |
+|---|---|---|---|
+| `jsonl` | one `schema.Prediction` per line | `"no_target": true` | has no prediction |
+| `coco` | a JSON list of `{"image_id", "segmentation", "score", ...}` | `{"image_id", "no_target": true}` | has a prediction without masks |
+| `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | a line in `no_target.txt` | has no
+prediction | | `npz` | a `.npz`, or a folder of `.npy`, one array per sample | an array of no masks (0, h, w) | has no
+prediction | | in memory | arrays or masks, by position or sample | an array of no masks, an empty list | None: has no
+prediction |
 
-All masks have the size of the image. Only `jsonl` can state the type of a mask, names, an answer, or "no target". In
-the other formats all masks have one type, `visible` by default.
+`no_target` is a statement: the model says that nothing in the image is meant. A mask without pixels is a mask, and a
+prediction without masks that does not make the statement is silent; under `gres` only the statement counts.
+
+All masks have the size of the image. Only `jsonl` can state the type of a mask, names or an answer. In the other
+formats all masks have one type, `visible` by default.
 """
 
 from collections.abc import Sequence

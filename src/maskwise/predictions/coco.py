@@ -2,8 +2,9 @@
 
 `image_id` is a sample's id, or the id of an image with exactly one question. `category_id` and `bbox` are ignored.
 Segmentations are run-length encodings (compressed or not) or polygons at the image's size. The masks of a sample are
-sorted by descending score. The format cannot express a missing prediction: a sample without results has a prediction
-without masks.
+sorted by descending score. `{"image_id": ..., "no_target": true}` without a segmentation states that there is no target.
+The format cannot express a missing prediction: a sample without results has a prediction without masks, which states
+nothing.
 """
 
 from collections import Counter
@@ -24,8 +25,9 @@ from maskwise.runs.schema import ReadOptions
 
 class _Result(msgspec.Struct, gc=False):
     image_id: int | str
-    segmentation: dict[str, Any] | list[list[float]]
+    segmentation: dict[str, Any] | list[list[float]] | None = None
     score: float = 1.0
+    no_target: bool = False
 
 
 def read_coco(
@@ -41,6 +43,11 @@ def read_coco(
     kept = [result for result in results if result.score >= options.min_score]
     owner, unknown = _find_samples(kept, truth, path)
     known = np.flatnonzero(owner < len(truth))
+    matched = len(known)
+    no_target = _find_no_target(kept, owner, len(truth), path)
+    known = np.array(
+        [item for item in known.tolist() if not kept[item].no_target], np.int64
+    )
     score = np.array([kept[item].score for item in known], np.float64)
     if ((score < 0) | (score > 1)).any():
         raise StoreError(
@@ -54,9 +61,33 @@ def read_coco(
         masks,
         answered=np.ones(len(truth), bool),
         options=options,
+        no_target=no_target,
         score=np.array([kept[item].score for item in order], np.float64),
     )
-    return LoadedPredictions(columns, len(kept), len(known), unknown)
+    return LoadedPredictions(columns, len(kept), matched, unknown)
+
+
+def _find_no_target(
+    results: list[_Result], owner: Int64Array, samples: int, path: Path
+) -> NDArray[np.bool_]:
+    """Which samples have a result that states that there is no target, bool [samples]. owner: sample of each result."""
+    no_target = np.zeros(samples + 1, bool)
+    has_masks = np.zeros(samples + 1, bool)
+    for result, sample in zip(results, owner.tolist()):
+        if (result.segmentation is None) != result.no_target:
+            raise StoreError(
+                f"{path}: the result for image_id {result.image_id!r} needs either a segmentation or no_target: true"
+            )
+        no_target[sample] |= result.no_target
+        has_masks[sample] |= not result.no_target
+    for sample in np.flatnonzero(no_target[:-1] & has_masks[:-1]).tolist():
+        first = next(
+            result.image_id for result, own in zip(results, owner) if own == sample
+        )
+        raise StoreError(
+            f"{path}: image_id {first!r} has masks and no_target: true; keep one of them"
+        )
+    return no_target[:-1]
 
 
 def _find_samples(
@@ -90,6 +121,7 @@ def _draw(results: list[_Result], frames: NDArray[np.int32], path: Path) -> Mask
     batches = []
     for result, frame in zip(results, frames):
         shape = result.segmentation
+        assert shape is not None
         try:
             mask = (
                 Masks.from_rles([shape])

@@ -62,10 +62,13 @@ def masks_to_columns(
     *,
     answered: BoolArray,
     options: ReadOptions,
+    no_target: BoolArray | None = None,
     score: Float64Array | None = None,
     logits: Int64Array | None = None,
 ) -> PredictionColumns:
-    """Predictions that consist of masks. owner: int64 [masks], sample of each, ascending; answered: bool [samples]."""
+    """Predictions that consist of masks. owner: int64 [masks], sample of each, ascending; answered, no_target: bool
+    [samples], which have a prediction, and which state that there is no target (None: no sample).
+    """
     count = len(owner)
     samples = len(truth)
     shown = MaskColumn(masks, np.ones(count, bool))
@@ -80,7 +83,7 @@ def masks_to_columns(
         score=np.ones(count) if score is None else score,
         names=encode_strings([None] * count),
         mask_type=np.full(samples, UNSTATED, np.int8),
-        no_target=np.zeros(samples, bool),
+        no_target=np.zeros(samples, bool) if no_target is None else no_target,
         forced=answered & options.teacher_forced,
         logits=logits,
     )

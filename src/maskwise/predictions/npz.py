@@ -2,7 +2,8 @@
 
     np.savez_compressed("predictions.npz", **{sample_id: masks or logits})
 
-Shape (height, width) for one mask or (masks, height, width) for any number, including none. Bool and integer arrays are
+Shape (height, width) for one mask or (masks, height, width) for any number. No masks, (0, height, width), state that
+there is no target; a mask without pixels does not. Bool and integer arrays are
 masks (nonzero is foreground). Floats are logits, thresholded at > 0, or at >= 0 with `zero_inside` as in GSVA.
 Nothing is unpickled, and sizes are checked before memory is allocated.
 """
@@ -82,9 +83,20 @@ def read_npz(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPred
         Masks.concat([parts[sample][0] for sample in order]),
         answered=answered,
         options=options,
+        no_target=_without_masks(parts, len(truth)),
         logits=_all_logits([parts[sample][1] for sample in order]),
     )
     return LoadedPredictions(columns, read, len(parts), unknown)
+
+
+def _without_masks(
+    parts: dict[int, tuple[Masks, NDArray[np.int64]]], samples: int
+) -> NDArray[np.bool_]:
+    """Which samples have an array of no masks, bool [samples]."""
+    no_target = np.zeros(samples, bool)
+    for sample, (masks, _) in parts.items():
+        no_target[sample] = len(masks) == 0
+    return no_target
 
 
 def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:

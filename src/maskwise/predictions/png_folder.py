@@ -1,7 +1,8 @@
 """A folder of mask images: `SAMPLE.png` for one mask, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... for several.
 
 One channel of 0 and 1, or of 0 and 255. A sample id may contain slashes: they are folders. A mask without
-foreground is an empty mask. A file that belongs to no sample is counted, not scored.
+foreground is an empty mask. A file that belongs to no sample is counted, not scored. `no_target.txt` has the ids of the
+samples for which the model states that there is no target, one per line; a sample with neither has no prediction.
 """
 
 from pathlib import Path
@@ -15,6 +16,10 @@ from maskwise.masks import Masks
 from maskwise.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.runs.schema import ReadOptions
+
+NO_TARGET_FILE = "no_target.txt"
+MAX_LIST_BYTES = 2**28
+"""The largest list of ids that is read: 256 MB are several million ids."""
 
 MODES = ("1", "L", "P", "I", "I;16")
 """Pillow's modes with one channel: bits, bytes, palette, 32 and 16 bits."""
@@ -44,12 +49,45 @@ def read_png_folder(
         for sample, _, file in mask_files
     ]
     owner = np.array([sample for sample, _, _ in mask_files], np.int64)
-    answered = np.zeros(len(truth), bool)
+    stated = _read_no_target(path)
+    no_target = np.zeros(len(truth), bool)
+    for sample_id in stated:
+        if sample_id in row:
+            no_target[row[sample_id]] = True
+        else:
+            unknown = unknown or sample_id
+    contradicting = owner[no_target[owner]]
+    if len(contradicting):
+        raise StoreError(
+            f"{path / NO_TARGET_FILE} names {truth.ids[contradicting[0]]!r}, which has masks; remove one of them"
+        )
+    answered = no_target.copy()
     answered[owner] = True
     columns = masks_to_columns(
-        truth, owner, Masks.concat(masks), answered=answered, options=options
+        truth,
+        owner,
+        Masks.concat(masks),
+        answered=answered,
+        options=options,
+        no_target=no_target,
     )
-    return LoadedPredictions(columns, len(files), len(mask_files), unknown)
+    matched = len(mask_files) + int(no_target.sum())
+    return LoadedPredictions(columns, len(files) + len(stated), matched, unknown)
+
+
+def _read_no_target(folder: Path) -> list[str]:
+    """The ids in the list of samples without targets, each once; empty if there is no list."""
+    path = folder / NO_TARGET_FILE
+    if not path.is_file():
+        return []
+    if path.stat().st_size > MAX_LIST_BYTES:
+        raise StoreError(f"{path} is larger than {MAX_LIST_BYTES} bytes")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from None
+    lines = (line.strip() for line in text.splitlines())
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _read(file: Path, frame: tuple[int, ...]) -> Masks:

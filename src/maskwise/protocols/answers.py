@@ -7,6 +7,7 @@ import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import ProtocolError
+from maskwise.protocols.columns import Phrases
 from maskwise.protocols.metrics import MetricTerms
 from maskwise.protocols.prediction_columns import PredictionColumns
 from maskwise.protocols.scoring_input import ScoringInput
@@ -18,6 +19,13 @@ Judge = Callable[[str, str, str], float]
 _NUMBER = re.compile(r"_\d+(?='|\b|_|$)")
 _OWNER = re.compile(r"['’]s?\b")
 _BREAK = re.compile(r"[\W_]+")
+_NEGATION = re.compile(
+    r"(?:\b(?:no|not|without|never|neither|nor|none of)|n['’]t)(?: (?:a|an|any|the|see))*\s+$",
+    re.IGNORECASE,
+)
+"""Words that deny what follows directly: "there is no", "I don't see any", "not the"."""
+_NEGATIVE = re.compile(r"(?:no|not|without) ", re.IGNORECASE)
+"""How a phrase begins that holds its own negation: "no cup"."""
 _ARTICLE = re.compile(r"^(?:a|an|the|some) ")
 
 
@@ -40,6 +48,11 @@ def answer_metrics(
     rows: bool [samples], the questions to look at; those without a ground truth answer have no answer metrics. counted:
     bool [regions], the predicted regions that count. The names of a prediction are those of its counted regions, or, if
     none of them has one, the words of its phrases. A prediction without names is wrong.
+
+    - Where some regions have a name, a counted region without one counts as a wrong name. For the target "cup", the
+      regions "cup" and "thing" have F1 0.667, and so have "cup" and an unnamed region.
+    - A phrase names what it refers to: one that refers to no region, or that follows a negation, names nothing. "No cup
+      here" with the phrase "cup" does not name the cup.
     """
     ground_truth = inputs.ground_truth
     count = len(inputs)
@@ -49,7 +62,8 @@ def answer_metrics(
     shared = _count_shared(
         count, (ground_truth.sample, true_code), (pred_sample, pred_code)
     )
-    total = ground_truth.counts + np.bincount(pred_sample, minlength=count)
+    unnamed = _count_unnamed(inputs.predictions, counted)
+    total = ground_truth.counts + unnamed + np.bincount(pred_sample, minlength=count)
     # All names of both lists are shared: the lists are equal.
     is_exact = rows & (2 * shared == total)
     f1 = np.where(rows, 2 * shared / np.maximum(total, 1), 0.0)
@@ -102,12 +116,49 @@ def _predicted_names(
         return sample, Codes(codes, names)
     is_unnamed = np.ones(len(predictions), bool)
     is_unnamed[sample] = False
-    is_used = is_unnamed[phrases.sample]
+    refers = np.diff(phrases.offsets) > 0
+    is_used = is_unnamed[phrases.sample] & refers
+    is_used &= ~_are_negated(predictions, phrases, is_used)
     # The words follow the names in one list, so their codes are shifted.
     word_codes = phrases.words.codes[is_used] + np.int32(len(names))
     all_codes = np.concatenate([codes, word_codes])
     all_samples = np.concatenate([sample, phrases.sample[is_used]])
     return all_samples, Codes(all_codes, (*names, *phrases.words.names))
+
+
+def _count_unnamed(predictions: PredictionColumns, counted: BoolArray) -> Int64Array:
+    """Counted regions without a name in predictions that name another one, int64 [samples]."""
+    count = len(predictions)
+    if not len(predictions.names.names):
+        return np.zeros(count, np.int64)
+    is_name = np.array([name is not None for name in predictions.names.names], bool)
+    has_name = is_name[predictions.names.codes]
+    named = np.bincount(predictions.sample[counted & has_name], minlength=count)
+    unnamed = np.bincount(predictions.sample[counted & ~has_name], minlength=count)
+    return np.where(named > 0, unnamed, 0)
+
+
+def _are_negated(
+    predictions: PredictionColumns, phrases: Phrases, wanted: BoolArray
+) -> BoolArray:
+    """Whether each of the wanted phrases follows a negation in its answer, bool [phrases].
+
+    Phrases of one answer are looked for one after another. Without the texts of the answers none is negated.
+    """
+    negated = np.zeros(len(wanted), bool)
+    if phrases.words is None or not len(predictions.answers):
+        return negated
+    ends: dict[int, int] = {}
+    for item in np.flatnonzero(wanted).tolist():
+        sample = int(phrases.sample[item])
+        text = predictions.answers[sample] or ""
+        words = phrases.words.names[phrases.words.codes[item]] or ""
+        start = text.find(words, ends.get(sample, 0))
+        if start < 0:
+            continue
+        ends[sample] = start + len(words)
+        negated[item] = bool(_NEGATION.search(text[:start]) or _NEGATIVE.match(words))
+    return negated
 
 
 def _common_codes(a: Codes, b: Codes) -> tuple[Int64Array, Int64Array]:

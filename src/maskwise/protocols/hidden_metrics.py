@@ -61,8 +61,8 @@ def hidden_f1(
 
     rows: bool [samples], the questions to look at; counted: bool [regions]; pairs: matched regions and targets.
 
-    Smallest example: the target shows 1 pixel and hides 1. The amodal mask of both pixels scores 1. A second region that
-    covers 2 other pixels is predicted as hidden as well: F1 = 2 * 1 / (1 + 2 + 1) = 0.5.
+    Smallest example: the target shows 1 pixel and hides 1. The amodal mask of both pixels scores 1. A second region
+    that covers 2 other pixels is predicted as hidden as well: F1 = 2 * 1 / (1 + 2 + 1) = 0.5.
     """
     ground_truth = inputs.ground_truth
     count = len(inputs)

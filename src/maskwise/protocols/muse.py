@@ -46,7 +46,6 @@ from maskwise.protocols.metrics import Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 
-
 EmptyExtras = Literal["absent", "official"]
 
 

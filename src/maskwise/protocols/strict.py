@@ -9,13 +9,13 @@ What counts. Ignored pixels are removed from all masks first. An empty predicted
 if any of its masks has pixels, also one of a type that was not requested; regions of a prediction with `no_target` do
 not count. A target counts if its requested mask has pixels (`both`: either mask), so a question whose targets are all
 empty is a question without targets. A region without a requested mask whose other mask has an IoU of 0.5 or more with
-that of such a target describes it and does not count either; one shared pixel is not enough. A region whose mask equals that of an earlier region is a copy: it
-counts, but is not matched, unless as many targets are equal.
+that of such a target describes it and does not count either; one shared pixel is not enough. A region whose mask
+equals that of an earlier region is a copy: it counts, but is not matched, unless as many targets are equal.
 
 A further mask is free while there are fewer regions than targets. With the targets A and B, {A} scores 0.500 and
-{A, whole image} 0.545 where B covers 9 % of the image. We keep this: the divisor has to be max(regions, targets) for the
-score to be at most 1, and a threshold below which an overlap does not count would let the score jump. Such a mask lowers
-precision (1.0 to 0.5) and cIoU, which are beside gIoU for that reason.
+{A, whole image} 0.545 where B covers 9 % of the image. We keep this: the divisor has to be max(regions, targets) for
+the score to be at most 1, and a threshold below which an overlap does not count would let the score jump. Such a mask
+lowers precision (1.0 to 0.5) and cIoU, which are beside gIoU for that reason.
 
 Mask type. The type of a prediction is the one it states, else that of the masks it holds. If it is not the requested
 one, no region of the prediction has any IoU. `both` needs both: the IoU of a pair is the mean over the types in which
@@ -46,7 +46,8 @@ Metrics, over all questions unless stated, and what each cannot see:
     judge                 mean of a judge function over questions with a ground truth answer, where one is passed in
 
 and for targets with hidden pixels, where amodal masks are requested:
-    hidden_f1             mean over questions with such targets: F1 of the hidden pixels. Predicted as hidden: the amodal
+    hidden_f1             mean over questions with such targets: F1 of the hidden pixels. Predicted as hidden: the
+    amodal
                           mask without the true visible mask of the matched target, so no predicted visible mask can
                           change it; of a region without a match the whole amodal mask. Returning every mask of the
                           image lowers it. Cannot see the predicted visible mask

@@ -41,11 +41,14 @@ def protocol_role(run: Run, name: str) -> str:
 
 
 def protocol_note(run: Run, name: str) -> str:
-    """What a reader has to know before comparing an official protocol's values with published ones; may be empty."""
+    """What a reader has to know before the values of a protocol: how an official one compares with published values,
+    and the notices of the scores. May be empty.
+    """
+    notes = list(run.scores.protocols[name].notices)
     is_official = protocol_role(run, name) == OFFICIAL
-    if is_official and not run.teacher_forced:
-        return NOTES.get(name, "")
-    return ""
+    if is_official and not run.teacher_forced and name in NOTES:
+        notes.insert(0, NOTES[name])
+    return " ".join(notes)
 
 
 def describe_questions(run: Run) -> str:
