@@ -3,14 +3,15 @@
     loaded = read_predictions("run/predictions.jsonl", truth)
     evaluation = ScoringInput(truth, loaded.predictions)
 
-| format | looks like | "no target" | a sample without a prediction |
-|---|---|---|---|
-| `jsonl` | one `schema.Prediction` per line | `"no_target": true` | has no prediction |
-| `coco` | a JSON list of `{"image_id", "segmentation", "score", ...}` | `{"image_id", "no_target": true}` | has a prediction without masks |
-| `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | a line in `no_target.txt` | has no
-prediction | | `npz` | a `.npz`, or a folder of `.npy`, one array per sample | an array of no masks (0, h, w) | has no
-prediction | | in memory | arrays or masks, by position or sample | an array of no masks, an empty list | None: has no
-prediction |
+| format | looks like | states "no target" by |
+|---|---|---|
+| `jsonl` | one `schema.Prediction` per line | `"no_target": true` |
+| `coco` | a JSON list of `{"image_id", "segmentation", "score"}` | `{"image_id", "no_target": true}` |
+| `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | a line in `no_target.txt` |
+| `npz` | a `.npz`, or a folder of `.npy`, one array per sample | an array of no masks, (0, h, w) |
+| in memory | arrays or masks, by position or sample | an array of no masks, an empty list |
+
+A sample that a file does not mention has no prediction, except in `coco`, where it has a prediction without masks.
 
 `no_target` is a statement: the model says that nothing in the image is meant. A mask without pixels is a mask, and a
 prediction without masks that does not make the statement is silent; under `gres` only the statement counts.

@@ -2,9 +2,9 @@
 
 `image_id` is a sample's id, or the id of an image with exactly one question. `category_id` and `bbox` are ignored.
 Segmentations are run-length encodings (compressed or not) or polygons at the image's size. The masks of a sample are
-sorted by descending score. `{"image_id": ..., "no_target": true}` without a segmentation states that there is no target.
-The format cannot express a missing prediction: a sample without results has a prediction without masks, which states
-nothing.
+sorted by descending score. `{"image_id": ..., "no_target": true}` without a segmentation states that there is no
+target. The format cannot express a missing prediction: a sample without results has a prediction without masks, which
+states nothing.
 """
 
 from collections import Counter
