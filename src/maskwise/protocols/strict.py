@@ -47,10 +47,9 @@ Metrics, over all questions unless stated, and what each cannot see:
 
 and for targets with hidden pixels, where amodal masks are requested:
     hidden_f1             mean over questions with such targets: F1 of the hidden pixels. Predicted as hidden: the
-    amodal
-                          mask without the true visible mask of the matched target, so no predicted visible mask can
-                          change it; of a region without a match the whole amodal mask. Returning every mask of the
-                          image lowers it. Cannot see the predicted visible mask
+                          amodal mask without the true visible mask of the matched target, so that no predicted visible
+                          mask can change it; of a region without a match the whole amodal mask. Returning every mask of
+                          the image lowers it. Cannot see the predicted visible mask
     visible_iou           mean over the same targets, except fully hidden ones: IoU of the visible masks (unmatched: 0)
     occluded_iou, _ciou   IoU on the hidden pixels: mean over targets (unmatched: 0), and cumulative. Predicted as
                           hidden: the amodal mask without the visible mask of the same region. Without a visible mask

@@ -251,11 +251,9 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-<<<<<<< HEAD
-    """The scores under one protocol. slices: groups by name of the slice. cite: the sentence that a paper can quote."""
-=======
-    """The scores under one protocol. slices: groups by name of the slice. notices: what a reader has to know."""
->>>>>>> 1264433 (Every format of predictions can state no target; audit findings tested)
+    """The scores under one protocol. slices: groups by name of the slice. cite: the sentence that a paper can quote.
+    notices: what a reader has to know before the values.
+    """
 
     rule: str
     options: dict[str, Any]
@@ -264,13 +262,10 @@ class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     slices: dict[str, list[SliceGroup]]
     confusion: ConfusionMatrix | None = None
     calibration: list[CalibrationBin] = []
-<<<<<<< HEAD
     cite: str = ""
-=======
     risk_coverage: list[tuple[float, float, float]] = []
     """Confidence, coverage and risk, the surest questions first; see `maskwise.protocols.risk_coverage`."""
     notices: list[str] = []
->>>>>>> 1264433 (Every format of predictions can state no target; audit findings tested)
 
     def __getitem__(self, metric: str) -> Metric | None:
         """The value of a metric with its interval; None if it is undefined."""
