@@ -101,7 +101,8 @@ def find_empty_extras(overlaps: Overlaps, matched_preds: Int64Array) -> BoolArra
     """Whether each predicted mask has no pixels and is matched with no target, bool [regions]."""
     is_extra = np.ones(len(overlaps.pred.area), bool)
     is_extra[matched_preds] = False
-    return is_extra & (overlaps.pred.area == 0)
+    is_empty_extra: BoolArray = is_extra & (overlaps.pred.area == 0)
+    return is_empty_extra
 
 
 def _notices(extras: int, empty_extras: EmptyExtras) -> tuple[str, ...]:
