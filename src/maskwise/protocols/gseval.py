@@ -5,6 +5,7 @@ Rule. gIoU is the mean of I / U over rows, 0 where both masks are empty; cIoU he
 the summed I over the summed U, which the published code does not print.
 
 Quirk: a row without a prediction is skipped, and nothing says so. The counts here do.
+A mask of another size than the image counts as an empty one; that is our choice.
 `mask_type`: see `lisa`.
 """
 
