@@ -80,11 +80,12 @@ EXTRAS = {
     "safetensors": ["models", "training"],
     "shapely": ["masks"],
     "sqlalchemy": ["review", "server"],
-    "tensorboard": ["models", "training"],
+    "tensorboard": ["integrations"],
     "tokenizers": ["models", "training"],
     "torch": ["models", "training"],
     "transformers": ["models", "training"],
     "uvicorn": ["server"],
+    "wandb": ["integrations"],
 }
 """What an extra brings, and the packages that may import it."""
 
@@ -106,6 +107,10 @@ LAZY_MODULES = [
     "maskwise.engines.ray_tasks",
     "maskwise.engines.ray_training",
     "maskwise.engines.ray_workers",
+    "maskwise.integrations.mlflow_tracker",
+    "maskwise.integrations.tensorboard_tracker",
+    "maskwise.integrations.trackio_tracker",
+    "maskwise.integrations.wandb_tracker",
 ]
 """Modules of other packages that need an extra: they are imported by name when they are needed."""
 
@@ -124,7 +129,7 @@ DISPLAY = [
 ]
 """Imports inside methods that show an object: records draw themselves, a run writes its report."""
 
-OPTIONAL = {"pandas": ["runs"]}
+OPTIONAL = {"mlflow": ["integrations"], "trackio": ["integrations"], "pandas": ["runs"]}
 """Packages that are used if they are installed, by these packages, inside a function."""
 
 

@@ -12,8 +12,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]
 TOOLS = {"dev", "bench", "webtest"}
-INDIRECT = {"onnx", "psycopg", "tensorboard"}
-"""Needed by torch when it exports a model or writes curves, and by SQLAlchemy for PostgreSQL; not imported by name."""
+INDIRECT = {"mlflow_skinny", "onnx", "psycopg", "tensorboard"}
+"""Imported under another name (mlflow), needed by torch when it exports a model, by SQLAlchemy for PostgreSQL, and by
+training, which writes curves by the name of a tracker.
+"""
 
 
 def distribution(requirement: str) -> str:

@@ -180,10 +180,11 @@ class Registry:
             is_foreign = error.name is not None and not error.name.startswith(
                 "maskwise"
             )
-            if not is_foreign or not item.extra:
+            if not is_foreign:
                 raise
+            package = str(error.name).partition(".")[0]
             raise MissingDependencyError(
-                f"{self.kind} {name}", str(error.name), extra=item.extra
+                f"{self.kind} {name}", package, extra=item.extra or None
             ) from None
 
     def _load_plug_in(self, point: EntryPoint) -> Any:
@@ -861,6 +862,33 @@ WRITERS = Registry(
 """Classes that implement `maskwise.writers.Client`. The grammar needs no client."""
 
 
+TRACKERS = Registry(
+    "tracker",
+    {
+        "tensorboard": BuiltIn(
+            "maskwise.integrations.tensorboard_tracker:TensorBoardTracker",
+            "TensorBoard events in the folder of the run",
+            extra="track",
+        ),
+        "wandb": BuiltIn(
+            "maskwise.integrations.wandb_tracker:WandbTracker",
+            "Weights & Biases; WANDB_MODE=offline sends nothing",
+            extra="track",
+        ),
+        "mlflow": BuiltIn(
+            "maskwise.integrations.mlflow_tracker:MlflowTracker",
+            "MLflow; MLFLOW_TRACKING_URI names a server, otherwise files are written",
+            extra="track",
+        ),
+        "trackio": BuiltIn(
+            "maskwise.integrations.trackio_tracker:TrackioTracker",
+            "Trackio, in TRACKIO_DIR (pip install trackio; not beside our Pillow)",
+        ),
+    },
+)
+"""Classes with the methods of `maskwise.training.trackers.Tracker`, for `--track`."""
+
+
 REGISTRIES = {
     f"{registry.kind}s": registry
     for registry in (
@@ -872,6 +900,7 @@ REGISTRIES = {
         FILTERS,
         PROBES,
         TRAINERS,
+        TRACKERS,
         WRITERS,
     )
 }

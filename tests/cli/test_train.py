@@ -46,6 +46,17 @@ def test_mistakes_in_a_config_are_named_with_the_file(
     assert len(said.strip().splitlines()) == 1
 
 
+def test_an_unknown_tracker_is_named_before_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    arguments = ("train", TINY_CONFIG, "--out", folder, "--track", "wandbb")
+    said = fail(capsys, monkeypatch, *arguments)
+    assert "unknown tracker 'wandbb'" in said
+    assert "Did you mean 'wandb'?" in said
+    assert not folder.exists()
+
+
 def test_a_missing_config_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

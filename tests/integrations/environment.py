@@ -13,8 +13,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 
-LMMS_EVAL = "lmms-eval==0.7.3"
-"""Without its dependencies: it pins wandb 0.25.0, which needs another protobuf than ours, and brings torchvision."""
+ALONE = ["gradio_client==2.7.2", "lmms-eval==0.7.3", "trackio==0.43.0"]
+"""Without their dependencies: lmms-eval pins a wandb that needs another protobuf than ours, and brings torchvision;
+trackio wants an older Pillow, and imports gradio_client only.
+"""
 
 PACKAGES = [
     "aiohttp",
@@ -43,7 +45,7 @@ def make_environment(folder: Path) -> None:
     (site_packages / "beside.pth").write_text(line)
     install = [str(program), "-m", "pip", "install", "--disable-pip-version-check"]
     pins = ["--constraint", str(ROOT / "constraints.txt")]
-    subprocess.run([*install, "--no-deps", LMMS_EVAL], check=True)
+    subprocess.run([*install, "--no-deps", *ALONE], check=True)
     subprocess.run([*install, *pins, *PACKAGES], check=True)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def call(
 def program() -> str:
     """The Python of the environment."""
     path = os.environ.get("MASKWISE_INTEGRATIONS", str(PROGRAM))
-    check = "import lmms_eval, mlflow, wandb"
+    check = "import lmms_eval, mlflow, trackio, wandb"
     try:
         done = subprocess.run(
             [path, "-c", check], capture_output=True, text=True, check=False
@@ -69,3 +70,92 @@ def test_lmms_eval_gives_the_metrics_of_score(program: str, tmp_path: Path) -> N
     assert results["strict_giou,none"] == expected["giou"]
     assert results["strict_ciou,none"] == expected["ciou"]
     assert expected["giou"] > 0.1, "questions without a target are answered correctly"
+
+
+READ_MLFLOW = """
+import sys
+from mlflow import MlflowClient
+client = MlflowClient(sys.argv[1])
+experiment = client.get_experiment_by_name("maskwise")
+for run in client.search_runs([experiment.experiment_id]):
+    print(run.info.run_name, run.info.status, run.data.params["dataset.name"], run.data.metrics["strict/giou"])
+"""
+
+
+@pytest.fixture(scope="module")
+def tracked(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an evaluation that is tracked by all, offline, and was repeated."""
+    folder = tmp_path_factory.mktemp("tracked")
+    names = ("tensorboard", "wandb", "mlflow", "trackio")
+    options = [text for name in names for text in ("--track", name)]
+    for _ in range(2):
+        call(
+            program,
+            *("maskwise", "eval", "world", "--model", "oracle", "--limit", "4"),
+            *("--protocol", "strict", "--out", folder / "run", *options),
+            WANDB_MODE="offline",
+            TRACKIO_DIR=str(folder / "trackio"),
+            HF_HUB_OFFLINE="1",
+        )
+    return folder
+
+
+def test_mlflow_has_the_metrics(program: str, tracked: Path) -> None:
+    done = subprocess.run(
+        [program, "-c", READ_MLFLOW, (tracked / "run" / "mlruns").as_uri()],
+        env=os.environ | {"MLFLOW_ALLOW_FILE_STORE": "true"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    giou = float(mw.load_run(tracked / "run")["strict"]["giou"])
+    assert done.stdout.split() == ["run/eval", "FINISHED", "world-test", str(giou)]
+
+
+def test_wandb_has_the_metrics(tracked: Path) -> None:
+    files = sorted((tracked / "run" / "wandb").glob("offline-run-*/*.wandb"))
+    assert len(files) == 2, "a repeated evaluation is written again"
+    assert len({path.name for path in files}) == 1, "under the same id"
+    # Names and values are text in the log of Weights & Biases, which has no public reader.
+    content = files[0].read_bytes()
+    giou = float(mw.load_run(tracked / "run")["strict"]["giou"])
+    assert b"strict/giou" in content
+    assert str(giou).encode() in content
+    assert b"world-test" in content, "the config"
+
+
+def test_trackio_has_the_metrics(tracked: Path) -> None:
+    (path,) = (tracked / "trackio").glob("maskwise*.db")
+    with sqlite3.connect(path) as database:
+        rows = database.execute(
+            "SELECT run_name, step, metrics FROM metrics"
+        ).fetchall()
+    database.close()
+    giou = float(mw.load_run(tracked / "run")["strict"]["giou"])
+    assert {(name, step) for name, step, _ in rows} == {("run-eval", 1)}
+    assert json.loads(rows[0][2])["strict/giou"] == giou
+
+
+def test_training_is_tracked_offline(program: str, tmp_path: Path) -> None:
+    """The norm of the gradients and the learning rate reach the tracker with the losses."""
+    code = (
+        "from pathlib import Path\n"
+        "from maskwise.training.loop import run_training\n"
+        "from maskwise.training.trackers import tracking\n"
+        "from tests.training.line_run import STAGE, line_task\n"
+        "with tracking(['wandb']):\n"
+        f"    run_training(line_task(), STAGE.schedule(), Path({str(tmp_path)!r}))\n"
+    )
+    done = subprocess.run(
+        [program, "-c", code],
+        env=os.environ | {"WANDB_MODE": "offline"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "wandb").glob("offline-run-*/*.wandb")
+    content = file.read_bytes()
+    for name in ("loss", "learning_rate", "gradient_norm", "seconds_per_step"):
+        assert name.encode() in content

@@ -19,6 +19,7 @@ from maskwise.cli.options import (
     ProtocolNames,
     RayAddress,
     ShowAll,
+    TrackerNames,
     Workers,
 )
 from maskwise.errors import MaskwiseError
@@ -94,6 +95,7 @@ def evaluate_model(
     timeout: Timeout = None,
     images: ImagesFolder = None,
     out: Out = None,
+    track: TrackerNames = None,
     show_all: ShowAll = False,
     as_json: AsJson = False,
 ) -> None:
@@ -109,12 +111,14 @@ def evaluate_model(
     from maskwise.harness.evaluate import evaluate
     from maskwise.harness.predict import predict_dataset
     from maskwise.harness.registry import parse_options
+    from maskwise.integrations.tracked_run import check_trackers, track_run
 
     if is_dataset(model) and not is_dataset(dataset):
         raise MaskwiseError(
             "`maskwise eval` takes the dataset first and the model as an option. "
             f"Did you mean `maskwise eval {model} --model {dataset}`?"
         )
+    check_trackers(track or [])
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     # Several models on one machine run on a Ray that is started here.
     several = workers is not None and workers > 1
@@ -151,6 +155,7 @@ def evaluate_model(
             run = evaluate(**arguments, protocols=protocol)
             assert run.summary is not None
             summary = run.summary
+            track_run(run, track or [])
     if as_json:
         _print_json(run, summary, folder)
     else:

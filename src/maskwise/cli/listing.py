@@ -13,6 +13,7 @@ Listed = Literal[
     "filters",
     "probes",
     "trainers",
+    "trackers",
     "writers",
     "downloads",
     "plugins",

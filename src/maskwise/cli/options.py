@@ -59,6 +59,15 @@ ProtocolNames = Annotated[
         show_default="all",
     ),
 ]
+TrackerNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track",
+        metavar="NAME",
+        help=f"Also write to tensorboard, wandb, mlflow or trackio. {SEVERAL}",
+        show_default=False,
+    ),
+]
 ShowAll = Annotated[
     bool,
     typer.Option(

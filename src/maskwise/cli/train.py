@@ -13,6 +13,7 @@ from maskwise.cli.options import (
     EngineOfConfig,
     GpusPerWorker,
     RayAddress,
+    TrackerNames,
     Workers,
     argument,
 )
@@ -43,6 +44,7 @@ def train(
     ray_address: RayAddress = None,
     cpus_per_worker: CpusPerWorker = None,
     gpus_per_worker: GpusPerWorker = None,
+    track: TrackerNames = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model. Repeating the command continues an interrupted run, with the same result.
@@ -53,6 +55,7 @@ def train(
     Example: maskwise train configs/tiny.toml --out runs/train
     """
     from maskwise.training.progress import reporting
+    from maskwise.training.trackers import tracking
     from maskwise.training.trainers import trainer_of_config, with_execution
 
     trainer = trainer_of_config(config)
@@ -77,7 +80,13 @@ def train(
         else:
             print_dry_run(plan)
         return
-    with _naming(config), _writing(out), _progress_bars() as show, reporting(show):
+    with (
+        tracking(track or []),
+        _naming(config),
+        _writing(out),
+        _progress_bars() as show,
+        reporting(show),
+    ):
         paths = trainer.train(settings, out)
     _print_paths(paths, as_json)
 

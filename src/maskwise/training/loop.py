@@ -114,6 +114,8 @@ class StageLoop:
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
         # Forwards per step: their gradients are accumulated.
         self.forwards = accelerator.gradient_accumulation_steps
+        # Of the last step, before clipping; None where DeepSpeed clips by itself.
+        self.gradient_norm: float | None = None
 
     def run(self, checkpoints: StageCheckpoints, folder: Path) -> None:
         """Train from the last checkpoint to the last step, and leave the resulting weights in the network."""
@@ -133,9 +135,10 @@ class StageLoop:
             if schedule.is_due(done, schedule.validate_every):
                 metrics = self._validate()
             if curve is not None:
-                curve.add(losses)
+                curve.add(losses, self.gradient_norm)
                 if metrics or schedule.is_due(done, schedule.log_every):
-                    curve.write(done, metrics)
+                    learning_rate = self.optimizer.param_groups[0]["lr"]
+                    curve.write(done, metrics, learning_rate)
             if schedule.is_due(done, schedule.checkpoint_every):
                 checkpoints.save(done)
             if is_main:
@@ -161,9 +164,10 @@ class StageLoop:
                     loss = loss + _zero_of_unwrapped_weights(self.network)
                 self.accelerator.backward(loss)
                 if self.accelerator.sync_gradients:
-                    self.accelerator.clip_grad_norm_(
+                    norm = self.accelerator.clip_grad_norm_(
                         self.network.parameters(), self.schedule.clip_norm
                     )
+                    self.gradient_norm = _to_number(norm)
                 self.optimizer.step()
                 self.optimizer.zero_grad()
             names = list(terms)
@@ -212,6 +216,13 @@ class StageLoop:
             network.train()
         self.accelerator.wait_for_everyone()
         return metrics
+
+
+def _to_number(norm: Tensor | float | None) -> float | None:
+    """The norm of all gradients as a number; under FSDP 2 its parts are added up by all processes."""
+    if isinstance(norm, DTensor):
+        norm = norm.full_tensor()
+    return None if norm is None else float(norm)
 
 
 def _zero_of_unwrapped_weights(network: nn.Module) -> Tensor | float:

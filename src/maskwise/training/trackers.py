@@ -1,29 +1,41 @@
-"""Where the losses and metrics of a run are written: JSON lines and TensorBoard events.
+"""Where the losses and metrics of a run are written: JSON lines, TensorBoard events, and the services of `tracking`.
 
-A tracker is a class with the methods of `Tracker`; another service needs one class and its entry in `TRACKERS`.
+    with tracking(["wandb"]):
+        trainer.train(config, folder)
+
+A tracker is a class with the methods of `Tracker`. `maskwise.registry.TRACKERS` has their names; another package adds
+one by an entry point of `maskwise.trackers`, or it is given as `package.module:Class`.
 """
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
-from torch.utils.tensorboard import SummaryWriter
 
-DECIMALS = 5
-"""Of the values in JSON lines: enough to compare runs, short enough to read."""
+from maskwise.registry import TRACKERS
+
+DIGITS = 6
+"""Significant digits of the values in JSON lines: enough to compare runs, short enough to read. Not decimals: a
+learning rate of 1e-6 would become 0.
+"""
 
 
 class Tracker(Protocol):
     """One place where values are written.
 
-    It is made with the folder of the run, the name of the stage, and the step from which training continues (0 at the
-    beginning): values of later steps that an interrupted run left behind will be written again.
+    It is made with the folder of the run, the name of the stage, the step from which training continues (0 at the
+    beginning) and the config of the run. Values of later steps that an interrupted run left behind will be written
+    again.
     """
 
-    def __init__(self, folder: Path, stage: str, step: int) -> None: ...
+    def __init__(
+        self, folder: Path, stage: str, step: int, config: Mapping[str, Any]
+    ) -> None: ...
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Write the values after a step."""
@@ -35,7 +47,9 @@ class Tracker(Protocol):
 class JsonLinesTracker:
     """STAGE.jsonl in the folder of the run: one object per line, with its step."""
 
-    def __init__(self, folder: Path, stage: str, step: int) -> None:
+    def __init__(
+        self, folder: Path, stage: str, step: int, config: Mapping[str, Any]
+    ) -> None:
         self.path = folder / f"{stage}.jsonl"
         written = []
         if self.path.exists():
@@ -45,7 +59,7 @@ class JsonLinesTracker:
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Append a line."""
-        rounded = {name: round(value, DECIMALS) for name, value in values.items()}
+        rounded = {name: _round(value) for name, value in values.items()}
         with self.path.open("a") as file:
             file.write(json.dumps({"step": step, **rounded}) + "\n")
 
@@ -53,40 +67,65 @@ class JsonLinesTracker:
         """Nothing is open between two lines."""
 
 
-class TensorBoardTracker:
-    """TensorBoard events in events/STAGE of the folder of the run."""
+DEFAULT = ("tensorboard",)
+"""The trackers of every run beside JSON lines, as names of `maskwise.registry.TRACKERS`."""
 
-    def __init__(self, folder: Path, stage: str, step: int) -> None:
-        self.events = SummaryWriter(str(folder / "events" / stage), purge_step=step + 1)
-
-    def write(self, step: int, values: Mapping[str, float]) -> None:
-        """Add a scalar per value."""
-        for name, value in values.items():
-            self.events.add_scalar(name, value, step)
-
-    def close(self) -> None:
-        """Flush the events."""
-        self.events.close()
+# A context variable rather than an argument of every function between the command line
+# and the loop: trainers of other packages need not pass it on.
+_chosen: ContextVar[tuple[str, ...]] = ContextVar("trackers", default=())
 
 
-TRACKERS: tuple[type[Tracker], ...] = (JsonLinesTracker, TensorBoardTracker)
-"""The trackers of every run."""
+@contextmanager
+def tracking(names: Iterable[str]) -> Iterator[None]:
+    """Write the curves of runs that are trained in the block to these trackers, too.
+
+    UnknownNameError or MissingDependencyError for a tracker that cannot be used.
+    """
+    chosen = tuple(names)
+    for name in chosen:
+        TRACKERS.load(name, type)
+    token = _chosen.set(chosen)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def chosen_trackers() -> list[str]:
+    """The names given to `tracking`, to be passed on to another process."""
+    return list(_chosen.get())
+
+
+def open_trackers(folder: Path, stage: str, step: int) -> list[Tracker]:
+    """The trackers of a stage: JSON lines, the default ones and the chosen ones."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text()) if path.exists() else {}
+    trackers: list[Tracker] = [JsonLinesTracker(folder, stage, step, config)]
+    for name in dict.fromkeys([*DEFAULT, *_chosen.get()]):
+        trackers.append(TRACKERS.load(name, type)(folder, stage, step, config))
+    return trackers
 
 
 class TrainingCurve:
     """The mean losses since the last row and the metrics of validation, written to all trackers."""
 
     def __init__(self, folder: Path, stage: str, step: int) -> None:
-        self.trackers = [tracker(folder, stage, step) for tracker in TRACKERS]
+        self.trackers = open_trackers(folder, stage, step)
         self._start_row(step)
 
-    def add(self, losses: Mapping[str, Tensor]) -> None:
-        """Add the losses of one step."""
+    def add(self, losses: Mapping[str, Tensor], gradient_norm: float | None) -> None:
+        """Add the losses of one step, and the norm of its gradients before clipping, if it is known."""
         for name, value in losses.items():
             self.sums[name] = self.sums.get(name, 0.0) + float(value.detach())
+        if gradient_norm is not None:
+            self.gradient_norms.append(gradient_norm)
 
-    def write(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write the means since the last row: their sum, each of them, then the metrics and the pace."""
+    def write(
+        self, step: int, metrics: Mapping[str, float], learning_rate: float
+    ) -> None:
+        """Write the means since the last row: the sum of the losses, each of them and the norm of the gradients; then
+        the metrics, the learning rate (of the first group of weights) and the pace.
+        """
         steps = step - self.last_step
         means = {name: total / steps for name, total in self.sums.items()}
         pace = (time.perf_counter() - self.started) / steps
@@ -94,8 +133,12 @@ class TrainingCurve:
             "loss": sum(means.values()),
             **means,
             **metrics,
+            "learning_rate": learning_rate,
             "seconds_per_step": pace,
         }
+        if self.gradient_norms:
+            norms = self.gradient_norms
+            row["gradient_norm"] = sum(norms) / len(norms)
         for tracker in self.trackers:
             tracker.write(step, row)
         self._start_row(step)
@@ -109,3 +152,8 @@ class TrainingCurve:
         self.started = time.perf_counter()
         self.last_step = step
         self.sums: dict[str, float] = {}
+        self.gradient_norms: list[float] = []
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

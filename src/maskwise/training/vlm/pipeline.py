@@ -15,6 +15,7 @@ repeated.
 
 import os
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -28,6 +29,7 @@ from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.training.checkpoints import load_stage_weights, stage_weights_path
 from maskwise.training.loop import run_training
+from maskwise.training.trackers import chosen_trackers, tracking
 from maskwise.training.trainers import record_config
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig, read_config
 from maskwise.training.vlm.dry_run import dry_run
@@ -70,6 +72,7 @@ def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     settings = {
         "config": msgspec.json.encode(config).decode(),
         "folder": str(folder.absolute()),
+        "trackers": chosen_trackers(),
     }
     launch_training(
         _train_in_worker,
@@ -81,7 +84,7 @@ def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     return exported_files(folder)
 
 
-def _train_in_worker(settings: dict[str, str]) -> None:
+def _train_in_worker(settings: dict[str, Any]) -> None:
     """What a worker of Ray does: the same as a process of torchrun.
 
     Ray has set up the process group.
@@ -89,7 +92,8 @@ def _train_in_worker(settings: dict[str, str]) -> None:
     config = msgspec.json.decode(settings["config"], type=VlmTrainingConfig)
     if not config.execution.gpus_per_worker:
         os.environ["ACCELERATE_USE_CPU"] = "true"
-    train_here(config, Path(settings["folder"]))
+    with tracking(settings["trackers"]):
+        train_here(config, Path(settings["folder"]))
 
 
 def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
