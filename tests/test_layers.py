@@ -129,7 +129,11 @@ DISPLAY = [
 ]
 """Imports inside methods that show an object: records draw themselves, a run writes its report."""
 
-OPTIONAL = {"mlflow": ["integrations"], "trackio": ["integrations"], "pandas": ["runs"]}
+OPTIONAL = {
+    "mlflow": ["integrations"],
+    "trackio": ["integrations"],
+    "pandas": ["report", "runs"],
+}
 """Packages that are used if they are installed, by these packages, inside a function."""
 
 
