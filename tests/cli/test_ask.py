@@ -118,3 +118,25 @@ def test_a_folder_that_cannot_be_written_is_named(image: Path, tmp_path: Path) -
     result = run("ask", image, "the mug", "--out", blocked)
     assert result.exit_code != 0
     assert f"cannot write to {blocked}" in str(result.exception)
+
+
+def test_several_questions_are_answered_one_after_the_other(
+    image: Path, tmp_path: Path
+) -> None:
+    questions = ["Everything, hidden parts included.", "the visible part of the moon"]
+    result = run("ask", image, *questions, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    first, second = result.stdout.split("\n\n")
+    assert first.startswith(f"{questions[0]}\n")
+    assert "mask type: amodal" in first
+    assert second.startswith(f"{questions[1]}\n")
+    assert str(tmp_path / "out" / "overlay-2.png") in second.replace("\n", "")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [
+        "overlay-1.png",
+        "overlay-2.png",
+        "prediction-1.json",
+        "prediction-2.json",
+    ]
+    printed = json.loads(run("ask", image, *questions, "--json").stdout)
+    assert [item["mask_type"] for item in printed] == ["amodal", "visible"]

@@ -16,6 +16,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import maskwise
+import maskwise as mw
 from maskwise.cli.main import app
 from maskwise.images import image_size
 from maskwise.masks import Mask, kernel_name
@@ -498,3 +499,31 @@ def test_show_says_what_is_wrong(
     result = run("show", folder, *arguments)
     assert result.exit_code != 0
     assert message in " ".join(f"{result.exception} {result.output}".split())
+
+
+def test_show_draws_ground_truth_and_prediction_side_by_side(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    mw.evaluate("oracle", "world", run, limit=2, protocols="strict")
+    id = mw.load_run(run).ids[0]
+    arguments = ["show", "world", id, "--out", str(tmp_path / "truth.png")]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    for place in (run, run / "predictions.jsonl"):
+        arguments = ["show", "world", id, "--predictions", str(place)]
+        pair = tmp_path / "pair.png"
+        done = CliRunner().invoke(app, [*arguments, "--out", str(pair)])
+        assert done.exit_code == 0, done.output
+        single = image_size(tmp_path / "truth.png")
+        assert image_size(pair)[0] > 2 * single[0]
+
+
+def test_predictions_are_shown_for_samples_only(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    mw.evaluate("oracle", "world", run, limit=1, protocols="strict")
+    dataset = mw.load_dataset("world")
+    image = dataset.images.id[0]
+    arguments = ["show", "world", image, "--predictions", str(run)]
+    done = CliRunner().invoke(app, arguments)
+    assert "needs the id or number of a sample" in str(done.exception)
+    arguments = ["show", "world", "0", "--predictions", str(run), "--plain"]
+    done = CliRunner().invoke(app, arguments)
+    assert "omit --plain" in str(done.exception)

@@ -1,4 +1,4 @@
-"""`maskwise ask`: one question about one image, for any model."""
+"""`maskwise ask`: one or several questions about one image, for any model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,19 +18,29 @@ if TYPE_CHECKING:
 
 def ask(
     image: Annotated[Path, argument("IMAGE", "An image file.")],
-    question: Annotated[str, argument("QUESTION", "What to look for, in words.")],
+    questions: Annotated[
+        list[str],
+        argument(
+            "QUESTION...",
+            "What to look for, in words. Several questions share the work on the image.",
+        ),
+    ],
     *,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for overlay.png and prediction.json.", show_default=False
+            help="Folder for overlay.png and prediction.json; with several questions for overlay-1.png and so on.",
+            show_default=False,
         ),
     ] = None,
     model: ModelSpec = "tiny",
     model_option: ModelOptions = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE."),
+        typer.Option(
+            "--json",
+            help="Print the prediction as JSON, masks as COCO RLE; a list for several questions.",
+        ),
     ] = False,
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
@@ -48,45 +58,56 @@ def ask(
     from maskwise.harness.loaded_model import load_model
     from maskwise.harness.registry import parse_options
 
-    if not question.strip():
-        raise MaskwiseError(
-            'the question is empty; expected words such as "the red mug"'
-        )
+    for question in questions:
+        if not question.strip():
+            raise MaskwiseError(
+                'the question is empty; expected words such as "the red mug"'
+            )
     refuse_swapped(
         "ask",
         "IMAGE QUESTION",
         f'"{image}"',
-        question,
-        when=not image.exists() and Path(question).is_file(),
+        questions[0],
+        when=not image.exists() and Path(questions[0]).is_file(),
     )
     with load_model(model, **parse_options(model_option or [])) as loaded:
         encoding = loaded.encode(image)
-        prediction = encoding.ask(question)
+        predictions = encoding.ask(questions)
         warning = encoding.domain_warning
-    overlay = None if out is None else prediction.plot()
-    named_prediction = msgspec.structs.replace(prediction, sample=image.name)
-    encoded = msgspec.json.format(msgspec.json.encode(named_prediction))
-    if out is not None and overlay is not None:
-        _write(out, encoded, overlay)
+    texts = []
+    encoded_list = []
+    for number, (question, prediction) in enumerate(zip(questions, predictions), 1):
+        suffix = "" if len(questions) == 1 else f"-{number}"
+        named_prediction = msgspec.structs.replace(prediction, sample=image.name)
+        encoded = msgspec.json.encode(named_prediction)
+        encoded_list.append(msgspec.Raw(encoded))
+        if out is not None:
+            _write(out, suffix, msgspec.json.format(encoded), prediction.plot())
+        heading = "" if len(questions) == 1 else f"{question}\n"
+        texts.append(heading + _describe(prediction, out, suffix))
     if warning is not None:
         echo(f"maskwise: warning: {warning}", err=True)
-    echo(encoded.decode() if as_json else _describe(prediction, out))
+    if not as_json:
+        echo("\n\n".join(texts))
+        return
+    content = encoded_list[0] if len(questions) == 1 else encoded_list
+    echo(msgspec.json.format(msgspec.json.encode(content)).decode())
 
 
-def _write(folder: Path, encoded: bytes, overlay: "Image.Image") -> None:
+def _write(folder: Path, suffix: str, encoded: bytes, overlay: "Image.Image") -> None:
     from maskwise.store.atomic import atomic_write
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(folder / "prediction.json") as file:
+        with atomic_write(folder / f"prediction{suffix}.json") as file:
             file.write(encoded + b"\n")
-        with atomic_write(folder / "overlay.png") as file:
+        with atomic_write(folder / f"overlay{suffix}.png") as file:
             overlay.save(file, "PNG")
     except OSError as error:
         raise ImageError(f"cannot write to {folder}: {error}") from error
 
 
-def _describe(prediction: "Prediction", out: Path | None) -> str:
+def _describe(prediction: "Prediction", out: Path | None, suffix: str) -> str:
     """Answer, mask type, and one line per region."""
     lines = [
         prediction.answer.text if prediction.answer else "(no answer in words)",
@@ -101,7 +122,7 @@ def _describe(prediction: "Prediction", out: Path | None) -> str:
         name = region.name or "region"
         lines.append(f"  {name}: {', '.join(areas)} ({region.score:.2f})")
     if out is not None:
-        overlay = out / "overlay.png"
-        masks = out / "prediction.json"
+        overlay = out / f"overlay{suffix}.png"
+        masks = out / f"prediction{suffix}.json"
         lines.append(f"drawn in {overlay}; masks in {masks}")
     return "\n".join(lines)

@@ -8,14 +8,14 @@ import typer
 
 from maskwise.cli.hints import is_dataset, refuse_swapped
 from maskwise.cli.options import AsJson, DatasetName, ImagesFolder, argument
-from maskwise.errors import ImageError, StoreError, UnknownNameError
+from maskwise.errors import ImageError, MaskwiseError, StoreError, UnknownNameError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
     from PIL import Image
 
     from maskwise.report.dataset_validation import DatasetCheck
-    from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
+    from maskwise.schema import Answer, Prediction, Region, Sample
     from maskwise.store import Dataset
 
 SampleKey = Annotated[
@@ -38,7 +38,7 @@ PredictionsFile = Annotated[
     Path | None,
     typer.Option(
         "--predictions",
-        help="Draw the prediction of this predictions.jsonl instead of the ground truth.",
+        help="A run folder or predictions.jsonl: draw its prediction beside the ground truth.",
         show_default=False,
     ),
 ]
@@ -148,10 +148,12 @@ def show(
 
     For an image with many regions, --no-labels leaves out the names and --regions selects regions by id.
 
-    Example: maskwise show data/val 12 --out sample.png
+    With --predictions the ground truth is on the left and the prediction on the right.
+
+    Example: maskwise show world 12 --predictions runs/tiny --out sample.png
     """
     from maskwise.datasets import load_dataset
-    from maskwise.report.overlay import draw_overlay
+    from maskwise.report.overlay import draw_comparison, draw_overlay
 
     refuse_swapped(
         "show",
@@ -164,13 +166,28 @@ def show(
     record = None if _is_image_id(data, sample) else _find_sample(data, sample)
     image_id = sample if record is None else record.image_id
     image = data.open_image(image_id)
-    if not plain:
+    if predictions is not None and (plain or all_regions or regions is not None):
+        raise MaskwiseError(
+            "--predictions draws ground truth and prediction side by side; omit --plain, --all-regions and --regions"
+        )
+    if predictions is not None:
+        if record is None:
+            raise StoreError(
+                f"{sample!r} is an image; --predictions needs the id or number of a sample"
+            )
+        image = draw_comparison(
+            image,
+            record,
+            _find_prediction(predictions, record.id),
+            mask_type=mask_type,
+            labels=not no_labels,
+        )
+    elif not plain:
         chosen_regions, answer = _choose_regions(
             data,
             image_id,
             None if all_regions else record,
             ids=regions,
-            predictions=predictions,
         )
         image = draw_overlay(
             image,
@@ -199,17 +216,13 @@ def _choose_regions(
     sample: "Sample | None",
     *,
     ids: str | None,
-    predictions: Path | None,
-) -> "tuple[Sequence[Region | PredictedRegion], Answer | None]":
-    """What to draw: the regions with these ids, those of the sample or its prediction, or all of the image."""
+) -> "tuple[Sequence[Region], Answer | None]":
+    """What to draw: the regions with these ids, those of the sample, or all of the image."""
     if ids is not None:
         return _select_regions(dataset, image_id, ids), None
     if sample is None:
         return dataset.regions_of(image_id), None
-    if predictions is None:
-        return sample.targets, sample.answer
-    prediction = _find_prediction(predictions, sample.id)
-    return prediction.regions, prediction.answer
+    return sample.targets, sample.answer
 
 
 def _save(image: "Image.Image", path: Path) -> None:
@@ -241,12 +254,17 @@ def _select_regions(dataset: "Dataset", image_id: str, ids: str) -> "list[Region
 
 
 def _find_prediction(path: Path, sample_id: str) -> "Prediction":
-    """The prediction of a sample in a predictions.jsonl."""
+    """The prediction of a sample in a predictions.jsonl, or in that of a run folder."""
+    from maskwise.runs.files import PREDICTIONS
     from maskwise.schema import Prediction
     from maskwise.store import Log
 
+    if path.is_dir():
+        path = path / PREDICTIONS
     if not path.is_file():
-        raise StoreError(f"{path} is no file; expected the predictions.jsonl of a run")
+        raise StoreError(
+            f"{path} is no file; expected a run folder or its {PREDICTIONS}"
+        )
     for prediction in Log(path, Prediction):
         if prediction.sample == sample_id:
             return prediction

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,8 @@ from maskwise.terminal import count_noun
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from maskwise.report.run_samples import Condition, RunSamples
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,43 @@ class Run:
         return pd.DataFrame(
             rows, columns=["protocol", "metric", "value", "low", "high", "unit"]
         )
+
+    def samples(self, protocol: str | None = None) -> "pd.DataFrame":
+        """A data frame with one row per question: the question, its mask type, counts of targets and predicted regions,
+        status and failure under the main protocol, the score per protocol, and the slices. Needs pandas.
+
+        Example: run.samples().sort_values("strict").head(20)
+        """
+        return self._samples(protocol).to_pandas()
+
+    def worst(self, count: int = 20, *, protocol: str | None = None) -> "RunSamples":
+        """The samples with the lowest score, as a sequence with `plot()`; failed and missing ones count as 0.
+
+        Example: run.worst(20).plot().save("worst.png")
+        """
+        return self._samples(protocol).worst(count)
+
+    def filter(
+        self,
+        condition: "Condition | None" = None,
+        *,
+        protocol: str | None = None,
+        **values: Any,
+    ) -> "RunSamples":
+        """The samples that fulfil all conditions, as a sequence with `plot()`, `worst()` and `to_pandas()`.
+
+        condition: a function of a row of `samples()`, given as a dict. values: what columns of it have to be, such as
+        `mask_type="amodal"` or `status="failed"`; a list stands for any of its values.
+
+        Example: run.filter(lambda row: row["regions"] > row["targets"], mask_type="amodal").worst(5)
+        """
+        return self._samples(protocol).filter(condition, **values)
+
+    def _samples(self, protocol: str | None) -> "RunSamples":
+        """All samples. protocol: the one that sorts them and gives their status; the main one if None."""
+        from maskwise.report.run_samples import RunSamples  # noqa: PLC0415
+
+        return RunSamples(self, self.main_protocol(protocol), range(len(self.ids)))
 
     def report(
         self, path: str | Path, *, protocol: str | None = None, samples: int = 12

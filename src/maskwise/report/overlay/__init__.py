@@ -12,5 +12,6 @@ answer are written below the image.
 
 from maskwise.report.overlay.canvas import PALETTE, Drawable
 from maskwise.report.overlay.draw import draw_overlay
+from maskwise.report.overlay.side_by_side import draw_comparison
 
-__all__ = ["PALETTE", "Drawable", "draw_overlay"]
+__all__ = ["PALETTE", "Drawable", "draw_comparison", "draw_overlay"]
