@@ -128,3 +128,18 @@ def test_a_missing_library_names_the_extra(
 def test_names_need_the_prefix() -> None:
     with pytest.raises(DownloadError, match="hf:OWNER/NAME"):
         hub_module.parse_spec("lab/copy")
+
+
+def test_get_streams_datasets_of_the_hub(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = FakeHub()
+    monkeypatch.setattr(hub_module, "DatasetsHub", lambda: hub)
+    command = ["get", "reasonseg_val_copy", "--accept-license"]
+    refused = CliRunner().invoke(app, command)
+    assert isinstance(refused.exception, DownloadError)
+    assert "--accept-unverified" in str(refused.exception)
+    done = CliRunner().invoke(app, [*command, "--accept-unverified"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert hub.asked == [("Ricky06662/ReasonSeg_val", "test")]
+    assert len(mw.load_dataset("reasonseg_val_copy")) == 3

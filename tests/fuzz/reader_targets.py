@@ -5,6 +5,7 @@ import base64
 import functools
 import io
 import os
+import pickle
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from PIL import Image
 
+from maskwise.benchmarks import find_reader
 from maskwise.errors import MaskwiseError
+from maskwise.formats import write_dataset as export_dataset
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.field_mapping import FieldMapping, read_mapped
 from maskwise.formats.read_context import ReadContext
@@ -134,6 +139,7 @@ def list_targets(folder: Path) -> list[Target]:
     targets.append(
         Target("image png", _seed("image.png"), _read_image, mutate_png, share=12)
     )
+    targets += _published_targets(folder / "published")
     return targets + _dataset_targets(folder / "dataset")
 
 
@@ -173,6 +179,120 @@ def _records_reader(folder: Path) -> Callable[[bytes], object]:
         return list(read_mapped(context, SEEDS / "mapping.yaml").images)
 
     return functools.partial(_read_file, path, read)
+
+
+# -- published formats ---------------------------------------------------------------------------------------------
+
+
+def _published_targets(folder: Path) -> list[Target]:
+    """Files of benchmarks and training formats, each in a folder of its own with an image `1.png`."""
+    rle = msgspec.to_builtins(MASK)
+    instances = {
+        "images": [{"id": 1, "file_name": "1.png", "width": 8, "height": 6}],
+        "annotations": [
+            {"id": 7, "image_id": 1, "category_id": 1, "segmentation": [rle]}
+        ],
+        "categories": [{"id": 1, "name": "cup"}],
+    }
+    reference = {
+        "ref_id": 1,
+        "ann_id": 7,
+        "image_id": 1,
+        "split": "val",
+        "sentences": [{"sent_id": 1, "sent": "the cup"}],
+    }
+    pair = {"id": 1, "file_name": "1.png", "text_input": "cup", "width": 8, "height": 6}
+    saco = {
+        "images": [pair],
+        "annotations": [{"id": 7, "image_id": 1, "segmentation": rle}],
+    }
+    gseval = {
+        "idx": 0,
+        "image_path": "1.png",
+        "class_id": 1,
+        "label": "cup",
+        "caption": "The cup.",
+        "segmentation": rle,
+    }
+    grounding = {"token_positives": [0, 5], "rle_masks": [rle]}
+    gcg = {"file_name": "1.png", "caption": "a cup", "groundings": {"a cup": grounding}}
+    sa2va = {"image": "1.png", "mask": [[[1, 1, 5, 1, 5, 5]]], "text": ["the cup"]}
+    reply = '[{"bbox_2d": [100, 100, 500, 500], "label": "cup"}]'
+    turns = [
+        {"from": "human", "value": "<image>\nWhere?"},
+        {"from": "gpt", "value": reply},
+    ]
+    qwen = {"image": "1.png", "conversations": turns}
+    llm_seg = {"1.png": {"qa_pairs": [{"question": "?", "rle_seg": rle}]}}
+    matrix = {
+        "image": {"bytes": _seed("image.png"), "path": None},
+        "text": "Which cup?",
+        "mask": np.zeros(image_size(_seed("image.png"))[::-1], bool).tolist(),
+    }
+    refcoco_folder = folder / "refcoco"
+    refcoco_folder.mkdir(parents=True)
+    (refcoco_folder / "instances.json").write_bytes(msgspec.json.encode(instances))
+    seeds = {
+        "refcoco": ("refs(unc).p", pickle.dumps([reference], 2), mutate_bytes),
+        "saco-gold": (
+            "gold_x_merged_a_release_test.json",
+            msgspec.json.encode(saco),
+            mutate_text,
+        ),
+        "gseval": (
+            "GroundingSuite-Eval.jsonl",
+            msgspec.json.encode(gseval),
+            mutate_text,
+        ),
+        "gcg": ("val.json", msgspec.json.encode([gcg]), mutate_text),
+        "llm-seg40k": ("val.json", msgspec.json.encode(llm_seg), mutate_text),
+        "sa2va": ("annotations.json", msgspec.json.encode([sa2va]), mutate_text),
+        "qwen3_vl": ("annotations.json", msgspec.json.encode([qwen]), mutate_text),
+        "hub-matrices": ("test.parquet", _to_parquet([matrix]), mutate_bytes),
+        "segzero": ("train/data-0-of-1.arrow", _segzero_seed(folder), mutate_bytes),
+    }
+    return [
+        Target(
+            f"format {name}",
+            data,
+            _published_reader(folder / name, name, file),
+            mutate,
+            share=2,
+        )
+        for name, (file, data, mutate) in seeds.items()
+    ]
+
+
+def _published_reader(folder: Path, name: str, file: str) -> Callable[[bytes], object]:
+    path = folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", SIZE[::-1], "red").save(folder / "1.png")
+    reader = find_reader(name)
+    split = "val" if name == "refcoco" else None
+
+    def read(path: Path) -> object:
+        _, found = reader.open(folder, Diagnostics(), split=split)
+        return list(found.images)
+
+    return functools.partial(_read_new_file, path, read)
+
+
+def _read_new_file(path: Path, read: Callable[[Path], object], data: bytes) -> object:
+    """As `_read_file`, for readers that map the file: the old one may still be mapped."""
+    path.unlink(missing_ok=True)
+    return _read_file(path, read, data)
+
+
+def _to_parquet(rows: list[dict[str, Any]]) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), out)
+    return out.getvalue()
+
+
+def _segzero_seed(folder: Path) -> bytes:
+    write_dataset(folder / "dataset")
+    export_dataset(Dataset.open(folder / "dataset"), "segzero", folder / "written")
+    return (folder / "written/train/data-00000-of-00001.arrow").read_bytes()
 
 
 # -- dataset folders -----------------------------------------------------------------------------------------------

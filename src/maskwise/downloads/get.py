@@ -9,6 +9,7 @@ import msgspec
 
 from maskwise.benchmarks import find_reader
 from maskwise.downloads.fetch import fetch
+from maskwise.downloads.hub import read_hub_dataset
 from maskwise.downloads.local_files import (
     check_file,
     data_folder,
@@ -90,6 +91,14 @@ def get_dataset(
     """
     check_consent(download, consent)
     assert download.reader is not None
+    if download.hub is not None and source is None:
+        return _stream(
+            download,
+            out or data_folder() / download.name,
+            overwrite=overwrite,
+            consent=consent,
+            progress=progress,
+        )
     raw = data_folder() / "raw" / download.name
     if source is not None:
         if raw.exists():
@@ -107,6 +116,32 @@ def get_dataset(
         images=images,
         with_images=with_images,
         embed=embed,
+        overwrite=overwrite,
+        progress=lambda done, total: progress(
+            f"converting {download.name}", done, total
+        ),
+    )
+
+
+def _stream(
+    download: Download,
+    out: Path,
+    *,
+    overwrite: bool,
+    consent: Consent,
+    progress: Progress,
+) -> ReadSummary:
+    """Convert a dataset of the hub."""
+    if not consent.unverified:
+        raise DownloadError(
+            f"no sha256 of the files of hf:{download.hub} is known, so they cannot be verified. Accept whatever the "
+            "hub sends with --accept-unverified"
+        )
+    return read_hub_dataset(
+        f"hf:{download.hub}",
+        out,
+        split=download.split,
+        reader=download.reader,
         overwrite=overwrite,
         progress=lambda done, total: progress(
             f"converting {download.name}", done, total

@@ -45,8 +45,9 @@ class Download(_Row, frozen=True, kw_only=True):
     """A benchmark or a file of weights.
 
     `permissive`: the license allows any use; otherwise the user has to accept it. `page`: where the authors describe
-    the files. `reader` and `split`: how a dataset is converted. `images_from`: images that are not part of the
-    download. `instructions`: what to do by hand.
+    the files. `reader` and `split`: how a dataset is converted. `hub`: owner and name of a dataset of the Hugging Face
+    hub, which is streamed instead of files. `images_from`: images that are not part of the download. `instructions`:
+    what to do by hand.
     """
 
     name: FileName
@@ -58,12 +59,15 @@ class Download(_Row, frozen=True, kw_only=True):
     files: tuple[HostedFile, ...] = ()
     reader: str | None = None
     split: str | None = None
+    hub: str | None = None
     images_from: str | None = None
     instructions: str | None = None
 
     @property
     def by_hand(self) -> bool:
         """Whether some file has no address."""
+        if self.hub is not None:
+            return False
         return not self.files or any(not file.urls for file in self.files)
 
     @property

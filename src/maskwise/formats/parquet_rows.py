@@ -31,13 +31,17 @@ def open_parquet(context: ReadContext) -> list[pq.ParquetFile]:
     if "-of-" in path.name:
         paths = sorted(path.parent.glob(f"{context.split}-*.parquet"))
     try:
-        return [
+        files = [
             pq.ParquetFile(item, buffer_size=READ_BYTES) for item in paths or [path]
         ]
-    except (pa.ArrowException, OSError) as error:
+        # Arrow decodes the names of columns when they are asked for: in a damaged file they may be no text.
+        for file in files:
+            _ = file.schema_arrow.names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(
             f"{context.annotations} is not a valid Parquet file: {error}"
         ) from None
+    return files
 
 
 def check_columns(
