@@ -22,6 +22,7 @@ from maskwise.masks import Mask
 from maskwise.masks.contours import trace_polygons
 from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
+from tests.formats.reading import read, reasons
 
 LOSSY = ["gcg_json", "lisa", "mmr_json", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "sa2va"]
 HEIGHT = 30
@@ -243,3 +244,17 @@ def test_formats_that_keep_everything_report_nothing(
 ) -> None:
     assert mw.write_dataset(dataset, "coco", tmp_path / "out") == {}
     assert not (tmp_path / "out/left_out.txt").exists()
+
+
+def test_boxes_beyond_the_image_are_cut_off(tmp_path: Path) -> None:
+    Image.new("RGB", (WIDTH, HEIGHT)).save(tmp_path / "1.png")
+    boxes = [[500, 500, 10**30, 2000], [10, 10, 5, 20], [-5, -5, 500, 1000]]
+    reply = json.dumps([{"bbox_2d": box} for box in boxes])
+    turns = [{"from": "human", "value": "?"}, {"from": "gpt", "value": reply}]
+    entry = {"image": "1.png", "conversations": turns}
+    broken = {"image": "1.png", "conversations": turns[:1]}
+    (tmp_path / "annotations.json").write_text(json.dumps([entry, broken]))
+    (scene,), diagnostics = read("qwen3_vl", tmp_path)
+    areas = [region.visible.area for region in scene.regions]
+    assert areas == [HEIGHT * WIDTH // 4, 0, HEIGHT * WIDTH // 2]
+    assert reasons(diagnostics) == ["reply without boxes"]

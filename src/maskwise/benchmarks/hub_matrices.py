@@ -37,6 +37,7 @@ from maskwise.formats.matrix_columns import decode_matrix, is_matrix_type
 from maskwise.formats.parquet_rows import (
     PARQUET_FILES,
     check_columns,
+    decode_fields,
     iterate_batches,
     open_parquet,
 )
@@ -148,8 +149,8 @@ def _rows(
                 found=error.message,
             )
             continue
-        fields = batch.drop_columns(["mask"]).to_pylist()[0]
-        row = _to_row(context, number, fields)
+        fields = decode_fields(context, batch.drop_columns(["mask"]), record)
+        row = None if fields is None else _to_row(context, number, fields)
         if row is not None:
             yield row, mask if mask.area else None
 

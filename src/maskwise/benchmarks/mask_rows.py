@@ -31,6 +31,7 @@ from maskwise.formats.matrix_columns import decode_matrix, is_matrix_type
 from maskwise.formats.parquet_rows import (
     PARQUET_FILES,
     check_columns,
+    decode_fields,
     iterate_batches,
     iterate_rows,
     open_parquet,
@@ -152,7 +153,9 @@ def read_weather(context: ReadContext) -> AnnotatedImages:
     def annotations() -> Iterator[ImageAnnotation]:
         for number, batch in enumerate(iterate_batches(context, files, columns)):
             record = f"row {number}"
-            fields = batch.drop_columns(["mask"]).to_pylist()[0]
+            fields = decode_fields(context, batch.drop_columns(["mask"]), record)
+            if fields is None:
+                continue
             data = (fields["image"] or {}).get("bytes")
             if not isinstance(data, bytes) or not isinstance(fields["text"], str):
                 context.skip(
@@ -165,7 +168,7 @@ def read_weather(context: ReadContext) -> AnnotatedImages:
             try:
                 width, height = image_size(data)
                 mask = _any_mask(batch.column("mask"), (height, width))
-            except (MaskError, ImageError) as error:
+            except (MaskError, ImageError, UnicodeDecodeError) as error:
                 context.skip(
                     "invalid mask", record, expected="a mask", found=str(error)
                 )

@@ -28,8 +28,14 @@ def scaled_boxes(sample: Sample, space: Size) -> list[Box]:
 
 
 def box_mask(box: Box, space: Size, size: Size) -> Mask:
-    """The rectangle of a box, given in an image of size `space`, as a mask of an image of `size` (height, width)."""
-    left, top, right, bottom = box
+    """The rectangle of a box, given in an image of size `space`, as a mask of an image of `size` (height, width).
+
+    What lies outside the image is cut off; a box without pixels gives an empty mask.
+    """
+    left, right = (min(max(x, 0), space[1]) for x in (box[0], box[2]))
+    top, bottom = (min(max(y, 0), space[0]) for y in (box[1], box[3]))
+    if left >= right or top >= bottom:
+        return Mask.empty(*size)
     scale_x = size[1] / space[1]
     scale_y = size[0] / space[0]
     rectangle = [

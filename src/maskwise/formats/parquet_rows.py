@@ -69,6 +69,20 @@ def iterate_batches(
         ) from None
 
 
+def decode_fields(
+    context: ReadContext, batch: pa.RecordBatch, record: str
+) -> dict[str, Any] | None:
+    """The only row of a batch; None and a diagnostic if its text cannot be decoded."""
+    try:
+        fields: dict[str, Any] = batch.to_pylist()[0]
+    except UnicodeDecodeError as error:
+        context.skip(
+            "fields of another type", record, expected="text", found=str(error)
+        )
+        return None
+    return fields
+
+
 def iterate_rows(
     context: ReadContext, files: list[pq.ParquetFile], kind: type[T]
 ) -> Iterator[tuple[str, T]]:
