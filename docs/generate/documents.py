@@ -6,6 +6,7 @@ from pathlib import Path
 from docs.generate.api import reference
 from docs.generate.benchmarks import readers_text
 from docs.generate.commands import command_table
+from docs.generate.rules import paper_table, rule_table
 from docs.generate.tree import ROOT, file_tree
 
 README = ROOT / "README.md"
@@ -15,6 +16,8 @@ PARTS: dict[tuple[Path, str], Callable[[], str]] = {
     (ROOT / "docs" / "files.md", "tree"): file_tree,
     (ROOT / "docs" / "api.md", "reference"): reference,
     (ROOT / "docs" / "benchmarks.md", "readers"): readers_text,
+    (ROOT / "docs" / "which_giou.md", "rules"): rule_table,
+    (ROOT / "docs" / "which_giou.md", "papers"): paper_table,
 }
 """By document and name: what stands between `<!-- name -->` and `<!-- /name -->`."""
 
