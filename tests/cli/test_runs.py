@@ -123,10 +123,11 @@ def test_leaderboard_prints_json_without_writing(
     assert not list(tmp_path.iterdir())
 
 
-def test_leaderboard_asks_for_a_folder(oracle_run: Path) -> None:
+def test_leaderboard_prints_a_table_without_a_folder(oracle_run: Path) -> None:
     result = CliRunner().invoke(app, ["leaderboard", str(oracle_run)])
-    assert result.exit_code == 2
-    assert "--out site" in result.output
+    assert result.exit_code == 0
+    assert "strict (recommended)" in result.output
+    assert "oracle" in result.output
 
 
 def test_a_folder_that_is_no_run_is_named(

@@ -339,4 +339,12 @@ def test_what_is_refused(toy: Path, tmp_path: Path) -> None:
         run("leaderboard", tmp_path, "--out", tmp_path / "site").exception,
         MaskwiseError,
     )
-    assert run("leaderboard", toy / "near").exit_code == 2
+
+
+def test_without_a_folder_a_table_is_printed(toy: Path) -> None:
+    done = run("leaderboard", toy / "near", toy / "far")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    first = next(line for line in lines if line.startswith("near.jsonl"))
+    assert " 1 " in first
+    assert "Two such runs have to differ by about" in done.output

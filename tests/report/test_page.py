@@ -288,3 +288,16 @@ def test_json_holds_the_figures(run: Run) -> None:
         assert (
             summary["protocols"][name]["counts"]["failed"] == result["counts"]["failed"]
         )
+
+
+def test_the_risk_of_the_surest_answers_is_drawn(run: Run, page: Page) -> None:
+    points = run["strict"].risk_coverage
+    coverages = [coverage for _, coverage, _ in points]
+    assert coverages == sorted(coverages)
+    # Two of 24 questions failed or are missing: they are never covered.
+    assert coverages[-1] == pytest.approx(22 / 24)
+    confidences = [confidence for confidence, _, _ in points]
+    assert confidences == sorted(confidences, reverse=True)
+    headings = [heading.text for heading in page.find("h2")]
+    assert "Risk and coverage" in headings
+    assert page.find("polyline")

@@ -15,7 +15,8 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
             "Score the same predictions under every published rule",
         ),
         "report": ("report:report", "Write a run as a page, Markdown or JSON"),
-        "leaderboard": ("leaderboard:leaderboard", "Write a static site of runs"),
+        "table": ("table:table", "Write runs side by side as a table for a paper"),
+        "leaderboard": ("leaderboard:leaderboard", "Rank runs, as a table or a site"),
         "ls": (
             "listing:ls",
             "List benchmarks, formats, protocols, models and downloads",

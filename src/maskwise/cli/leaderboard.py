@@ -28,14 +28,16 @@ def leaderboard(
         bool, typer.Option("--json", help="Print JSON; without --out, do nothing else.")
     ] = False,
 ) -> None:
-    """Write a static page of runs by dataset and protocol, with intervals and the report of each.
+    """Rank runs by dataset and protocol, and write them as a static site with the report of each.
 
-    Only runs on the same questions share a table. Published results are shown in tables of their own.
+    Without --out a table is printed. Only runs on the same questions share a table. Published results are shown in
+    tables of their own.
 
     Example: maskwise leaderboard runs/tiny runs/lisa --out site
     """
     from rich.progress import track
 
+    from maskwise.cli.leaderboard_table import print_leaderboard
     from maskwise.console import make_console
     from maskwise.report.leaderboard import (
         PAGE,
@@ -47,10 +49,6 @@ def leaderboard(
     from maskwise.runs import load_run
 
     opened_runs = [load_run(run) for run in runs]
-    if out is None and not as_json:
-        raise typer.BadParameter(
-            "say where to write the site: --out site", param_hint="--out"
-        )
     if out is None:
         board = make_leaderboard(opened_runs)
     else:
@@ -69,5 +67,7 @@ def leaderboard(
         )
     if as_json:
         echo(leaderboard_to_json(board).decode(), nl=False)
-    elif out is not None:
+    elif out is None:
+        print_leaderboard(board)
+    else:
         echo(f"wrote {out / PAGE}", err=True)

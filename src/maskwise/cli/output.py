@@ -1,10 +1,25 @@
-"""What commands print with: JSON in one form."""
+"""What commands print with: JSON in one form, and texts that may go to a file."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from maskwise.errors import StoreError
 from maskwise.terminal import echo
+
+
+def write_text(text: str, out: Path | None) -> None:
+    """Write to a file, or print where there is none."""
+    if out is None:
+        echo(text, nl=False)
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written: {error}") from None
+    echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -7,8 +7,8 @@ import typer
 
 from maskwise.cli.hints import is_dataset, refuse_swapped
 from maskwise.cli.options import AsJson, ImagesFolder, RunFolder, argument
+from maskwise.cli.output import write_text
 from maskwise.errors import StoreError
-from maskwise.terminal import echo
 
 Format = Literal["html", "md", "json"]
 RunA = Annotated[
@@ -87,7 +87,7 @@ def report(
     else:
         encoded = msgspec.json.encode(run_to_summary(opened_run))
         text = msgspec.json.format(encoded, indent=2).decode() + "\n"
-    _write(text, out)
+    write_text(text, out)
 
 
 def compare(
@@ -128,7 +128,7 @@ def compare(
         page = comparison_to_html(
             pair, comparison, samples=samples, paths=(paths, paths)
         )
-        _write(page, out)
+        write_text(page, out)
     if as_json:
         print_json(comparison)
     else:
@@ -145,16 +145,3 @@ def _format_of(out: Path | None) -> Format:
             f"{out}: cannot tell what to write; expected .html, .md or .json, or say --format"
         )
     return FORMAT_OF_SUFFIX[suffix]
-
-
-def _write(text: str, out: Path | None) -> None:
-    """Write to a file, or print where there is none."""
-    if out is None:
-        echo(text, nl=False)
-        return
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error}") from None
-    echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)

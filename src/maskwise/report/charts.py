@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from maskwise.runs.schema import CalibrationBin, ConfusionMatrix, MetricValue
 
@@ -124,6 +125,40 @@ def make_reliability(bins: Sequence[CalibrationBin]) -> Reliability | None:
         sum(item.count * abs(item.score - item.precision) for item in bins) / regions
     )
     return Reliability(columns, tuple(bins), regions, error)
+
+
+@dataclass(frozen=True)
+class RiskCurve:
+    """Risk against coverage on a square of 100 x 100.
+
+    line: the points of an SVG path, y downwards; points: confidence, coverage, risk; area: mean risk over the covered
+    part.
+    """
+
+    line: str
+    points: tuple[tuple[float, float, float], ...]
+    area: float
+
+    @property
+    def last(self) -> tuple[float, float]:
+        """Coverage and risk with all answers."""
+        return self.points[-1][1:]
+
+
+def make_risk_curve(
+    points: Sequence[tuple[float, float, float]],
+) -> RiskCurve | None:
+    """The curve of points (confidence, coverage, risk); None with fewer than two."""
+    if len(points) < 2:
+        return None
+    places = [
+        f"{100 * coverage:.2f},{100 - 100 * risk:.2f}" for _, coverage, risk in points
+    ]
+    widths = [points[0][1]]
+    widths += [after[1] - before[1] for before, after in pairwise(points)]
+    risks = [risk for _, _, risk in points]
+    weighted = sum(width * risk for width, risk in zip(widths, risks, strict=True))
+    return RiskCurve(" ".join(places), tuple(points), weighted / sum(widths))
 
 
 def row_shares(confusion: ConfusionMatrix) -> list[list[float | None]]:

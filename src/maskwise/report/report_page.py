@@ -11,6 +11,7 @@ from maskwise.report.charts import (
     fraction_axis,
     make_bar,
     make_reliability,
+    make_risk_curve,
     row_shares,
 )
 from maskwise.report.formatting import shorten
@@ -128,6 +129,7 @@ def run_to_html(
         overview_axis=axis,
         ladder=None if run.ladder is None else view_ladder(run.ladder),
         reliability=make_reliability(results[main].calibration),
+        risk=make_risk_curve(results[main].risk_coverage),
         confusion=confusion,
         shares=row_shares(confusion) if confusion else [],
         gallery=_gallery(run, main, samples, data or paths or RunPaths()),
