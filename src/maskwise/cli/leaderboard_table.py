@@ -37,8 +37,9 @@ def print_leaderboard(board: Leaderboard) -> None:
                 style="dim",
             )
     console.print(
-        "Rank: what paired tests of all runs allow (Holm). The tables have one rule each: their values cannot be
-        compared.", style="dim",
+        "Rank: what paired tests of all runs allow (Holm). Each table has a rule of its own: values of two tables "
+        "cannot be compared.",
+        style="dim",
     )
 
 

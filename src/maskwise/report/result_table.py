@@ -316,7 +316,7 @@ def table_to_markdown(table: ResultTable) -> str:
         "| " + " | ".join(_markdown(text) for text in head) + " |",
         "|" + "---|" * len(head),
     ]
-    for rule, rows in table.groups:
+    for _, rows in table.groups:
         for row in rows:
             cells = [_markdown(_row_name(row))]
             if has_rules:
