@@ -110,6 +110,10 @@ def test_lisa_reads_the_same_masks_except_holes(
     assert left_out["questions with further annotators"] == 1
     assert left_out["answers in words"] == 2
     assert "questions with ignored pixels" not in left_out
+    assert "masks that become boxes" not in left_out
+    assert left_out["second masks of targets (visible or amodal)"] == 2
+    assert left_out["licenses or attributions of images"] == 1
+    assert left_out["regions that no question asks for"] == 1
     lines = (tmp_path / "written/left_out.txt").read_text().splitlines()
     assert "1 masks whose holes are filled" in lines
     assert len(lines) == len(left_out)
@@ -154,6 +158,7 @@ def test_sa2va_polygons_go_around_holes(dataset: Dataset, tmp_path: Path) -> Non
     ]
     assert again[0].targets[0].visible == CUP.visible | RING.visible
     assert left_out["questions left out: no target or no text"] == 1
+    assert "masks that become boxes" not in left_out
     # What Sa2VA's loader does: pycocotools draws the polygons of an object and adds them.
     (entry,) = json.loads((tmp_path / "written/annotations.json").read_text())
     rles = coco_mask.frPyObjects(entry["mask"][0], HEIGHT, WIDTH)

@@ -30,7 +30,7 @@ from maskwise.store import Dataset
 
 def write(dataset: Dataset, folder: Path, *, with_images: bool) -> dict[str, int]:
     """Write `reason_seg/ReasonSeg/SPLIT`: one JSON per question, and a copy of its image."""
-    losses = Losses("ignored pixels")
+    losses = Losses("ignored pixels", "masks")
     target = folder / "reason_seg" / "ReasonSeg" / split_name(dataset)
     target.mkdir(parents=True)
     number = 0

@@ -38,7 +38,7 @@ class Sa2vaImage(msgspec.Struct, frozen=True):
 
 def write(dataset: Dataset, folder: Path, *, with_images: bool) -> dict[str, int]:
     """Write `annotations.json` and `images`: per image one object for every question, the union of its targets."""
-    losses = Losses()
+    losses = Losses("masks")
     entries: list[dict[str, Any]] = []
     for file_name, exported in export_images(dataset, with_images=with_images):
         losses.note_image(exported)

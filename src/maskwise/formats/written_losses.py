@@ -54,7 +54,7 @@ class Losses:
             if region.amodal is not None and region.visible is not None
         ]
         if "amodal masks" not in self.keeps:
-            self._add("targets whose other mask (visible or amodal)", len(hidden))
+            self._add("second masks of targets (visible or amodal)", len(hidden))
             self._add("questions for both masks", sample.mask_type == "both")
         if "answers" not in self.keeps:
             self._add("answers in words", sample.answer is not None)
