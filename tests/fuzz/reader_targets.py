@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import tempfile
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,11 @@ from maskwise.images import image_size, open_image
 from maskwise.masks import Mask
 from maskwise.predictions import read_predictions
 from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.review.audit_log import Event, check_event
+from maskwise.review.database import ReviewDatabase
+from maskwise.review.integrity import find_damage, rebuild_review
+from maskwise.review.records import NewDecision
+from maskwise.review.review import Review
 from maskwise.schema import (
     Answer,
     ImageInfo,
@@ -41,6 +47,10 @@ from maskwise.server.limits import RequestLimits
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.predict_routes import predict_router
 from maskwise.store import Dataset, DatasetWriter
+from maskwise.training.completion import config as completion_config
+from maskwise.training.tiny import config as tiny_config
+from maskwise.training.vlm import config as vlm_config
+from maskwise.writers import Completion, CompletionRequest, Ledger
 from maskwise.yaml_files import read_yaml
 from tests.fuzz.mutations import (
     Mutation,
@@ -53,6 +63,10 @@ from tests.fuzz.mutations import (
 from tests.server.fake import InThisProcess
 
 SEEDS = Path(__file__).parent / "seeds"
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+REQUEST = CompletionRequest(prompt_version="1", system="", text="hello", schema={})
+COMPLETION = Completion(status="ok", output={"a": 1}, input_tokens=10, output_tokens=3)
 
 SIZE = (6, 8)
 MASK = Mask.from_dense(np.arange(48).reshape(SIZE) % 5 < 2)
@@ -140,6 +154,8 @@ def list_targets(folder: Path) -> list[Target]:
         Target("image png", _seed("image.png"), _read_image, mutate_png, share=12)
     )
     targets += _published_targets(folder / "published")
+    targets += _config_targets(folder)
+    targets += _record_targets(folder)
     return targets + _dataset_targets(folder / "dataset")
 
 
@@ -293,6 +309,96 @@ def _segzero_seed(folder: Path) -> bytes:
     write_dataset(folder / "dataset")
     export_dataset(Dataset.open(folder / "dataset"), "segzero", folder / "written")
     return (folder / "written/train/data-00000-of-00001.arrow").read_bytes()
+
+
+# -- training configs ----------------------------------------------------------------------------------------------
+
+
+def _config_targets(folder: Path) -> list[Target]:
+    """The TOML files of the three trainers."""
+    readers = {
+        "tiny": (CONFIGS / "tiny.toml", tiny_config.read_config),
+        "completion": (CONFIGS / "completion.toml", completion_config.read_config),
+        "vlm": (CONFIGS / "vlm" / "nano.toml", vlm_config.read_config),
+    }
+    targets = []
+    for name, (path, read) in readers.items():
+        read_data = functools.partial(_read_file, folder / f"{name}.toml", read)
+        target = Target(f"config {name}", path.read_bytes(), read_data, mutate_text)
+        targets.append(target)
+    return targets
+
+
+# -- records of what was paid for and decided ----------------------------------------------------------------------
+
+
+def _record_targets(folder: Path) -> list[Target]:
+    """The ledger of a build, the database of a review, and the events of its audit log."""
+    ledger_path = folder / "ledger.sqlite"
+    with Ledger(ledger_path) as ledger:
+        ledger.record_sent({"a": REQUEST, "b": REQUEST}, provider="p", model="m")
+        ledger.record_answered([("a", COMPLETION, 0.5), ("b", COMPLETION, 0.5)])
+    write_dataset(folder / "reviewed")
+    review_path = folder / "review.sqlite"
+    review = Review(Dataset.open(folder / "reviewed"), ReviewDatabase(review_path))
+    review.create()
+    reviewer = review.find_reviewer(review.add_reviewer("ada"))
+    assert reviewer is not None
+    review.queue(reviewer, 1)
+    review.decide(reviewer, NewDecision(id=uuid.UUID(int=1), item=0, verdict="accept"))
+    review.undo(reviewer, str(uuid.UUID(int=2)))
+    events = review.events(0, 100)
+    review.database.close()
+    lines = [msgspec.json.encode([event.kind, event.payload]) for event in events]
+    return [
+        Target(
+            "ledger",
+            ledger_path.read_bytes(),
+            functools.partial(_read_database, ledger_path, _read_ledger),
+            mutate_same_length,
+        ),
+        Target(
+            "review database",
+            review_path.read_bytes(),
+            functools.partial(_read_database, review_path, _read_review),
+            mutate_same_length,
+            share=1,
+        ),
+        Target("audit log", b"\n".join(lines), _read_events, mutate_text),
+    ]
+
+
+def _read_database(path: Path, read: Callable[[Path], object], data: bytes) -> object:
+    """Read a database of which nothing else is left than these bytes."""
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    path.write_bytes(data)
+    return read(path)
+
+
+def _read_ledger(path: Path) -> object:
+    with Ledger(path) as ledger:
+        ledger.open_batches("p", "m")
+        return ledger.totals, [ledger.completion(key) for key in "abc"]
+
+
+def _read_review(path: Path) -> object:
+    """Look for damage, and rebuild what is damaged."""
+    database = ReviewDatabase(path)
+    try:
+        return find_damage(database) and rebuild_review(database)
+    finally:
+        database.close()
+
+
+def _read_events(data: bytes) -> None:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        try:
+            kind, payload = msgspec.json.decode(line, type=tuple[str, str])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # The database holds texts; these bytes are not what is tested.
+            kind, payload = "decided", line.decode(errors="replace")
+        check_event(Event(number, str(number), 0.0, kind, "ada", 0, payload))
 
 
 # -- dataset folders -----------------------------------------------------------------------------------------------

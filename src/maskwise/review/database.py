@@ -176,8 +176,14 @@ class ReviewDatabase:
         except DatabaseError as error:
             if type(error) is not DatabaseError:
                 raise
-            self.damage = f"{self.name} is damaged: {error.orig}; end the server and run maskwise review rebuild"
-            raise DamagedReviewError(self.damage) from error
+            raise self._damaged(error.orig) from error
+        except UnicodeDecodeError as error:
+            # Texts of a damaged page, or a message of SQLite about it.
+            raise self._damaged(error) from error
+
+    def _damaged(self, problem: object) -> "DamagedReviewError":
+        self.damage = f"{self.name} is damaged: {problem}; end the server and run maskwise review rebuild"
+        return DamagedReviewError(self.damage)
 
 
 class _Job(Generic[T]):

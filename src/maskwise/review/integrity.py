@@ -35,6 +35,10 @@ NEEDED_KINDS = ("project_created", "items_added")
 """Events without which there is nothing to decide about."""
 
 
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises: messages of SQLite quote its bytes."""
+
+
 def check_integrity(database: ReviewDatabase, dataset: str) -> None:
     """DamagedReviewError where the database is damaged; nothing is written. dataset: its name, for the message."""
     if database.is_missing():
@@ -66,6 +70,15 @@ def find_damage(database: ReviewDatabase) -> list[str]:
             names = {row[0] for row in connection.execute(_TABLE_NAMES)}
         if not names & set(tables.metadata.tables):
             return []
+    try:
+        return _damaged_records(database)
+    except DamagedReviewError as error:
+        return [str(error)]
+
+
+def _damaged_records(database: ReviewDatabase) -> list[str]:
+    """Events that are invalid, and tables that do not follow from the log."""
+    problems: list[str] = []
     kinds: Counter[str] = Counter()
     with database.read() as connection:
         if not database.is_sqlite and not _has_tables(connection):
@@ -116,7 +129,7 @@ def _damaged_pages(path: Path) -> list[str]:
             rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
     except sqlite3.OperationalError as error:
         raise MaskwiseError(f"{path} cannot be read: {error}") from None
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         return [str(error)]
     lines = [line for row in rows for line in str(row[0]).splitlines()]
     return [line for line in lines if line != "ok" and not line.startswith("***")]
@@ -169,7 +182,7 @@ def _rebuild_file(path: Path) -> tuple[int, list[str]]:
                     raise DamagedReviewError(
                         f"{path} cannot be rebuilt: no event {kind!r} can be read; restore a backup"
                     )
-            with contextlib.suppress(sqlite3.DatabaseError):
+            with contextlib.suppress(*UNREADABLE):
                 drafts = damaged.execute("SELECT item, reviewer, at, body FROM drafts")
                 names = [column[0] for column in drafts.description]
                 rows = [dict(zip(names, row)) for row in drafts]
@@ -226,12 +239,12 @@ def _salvage(damaged: sqlite3.Connection) -> Iterator[tuple[int, Event | None]]:
         stop = min(first + BATCH - 1, last)
         try:
             rows = damaged.execute(query, (first, stop)).fetchall()
-        except sqlite3.DatabaseError:
+        except UNREADABLE:
             # One by one: a damaged page takes only its own events with it.
             for seq in range(first, stop + 1):
                 try:
                     rows = damaged.execute(query, (seq, seq)).fetchall()
-                except sqlite3.DatabaseError:
+                except UNREADABLE:
                     yield seq, None
                     continue
                 for row in rows:
@@ -249,7 +262,7 @@ def _last_number(damaged: sqlite3.Connection) -> int:
     )
     numbers = [0]
     for query in queries:
-        with contextlib.suppress(sqlite3.DatabaseError):
+        with contextlib.suppress(*UNREADABLE):
             row = damaged.execute(query).fetchone()
             if row is not None and isinstance(row[0], int):
                 numbers.append(row[0])

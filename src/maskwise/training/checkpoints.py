@@ -43,6 +43,17 @@ RESTORE = StateDictOptions(full_state_dict=True, strict=False)
 """Not strict: frozen weights of pretrained models are not in a checkpoint. Names are checked by `restore_weights`."""
 
 
+RESTORE_ERRORS = (
+    MaskwiseError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+)
+"""What restoring a damaged checkpoint raises."""
+
+
 class StageCheckpoints:
     """The checkpoints of one stage.
 
@@ -104,7 +115,7 @@ class StageCheckpoints:
         folder = complete[-1]
         try:
             return self._restore(folder)
-        except (MaskwiseError, OSError, ValueError, KeyError, RuntimeError) as error:
+        except RESTORE_ERRORS as error:
             raise MaskwiseError(
                 f"{folder} is not a usable checkpoint of this run: {error}; delete it to continue from an older one, "
                 "or to repeat the stage if there is none"

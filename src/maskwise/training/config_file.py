@@ -24,7 +24,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: no such file; expected a TOML config such as configs/tiny.toml"
         ) from None
-    except (msgspec.MsgspecError, UnicodeError, OSError) as error:
+    except (msgspec.MsgspecError, UnicodeError, OSError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 

@@ -116,7 +116,12 @@ def record_config(
         with atomic_write(path) as file:
             file.write(json.dumps(new, indent=2).encode() + b"\n")
         return
-    old = {"model": DEFAULT} | json.loads(path.read_text())
+    try:
+        old = {"model": DEFAULT} | json.loads(path.read_bytes())
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"{path} is damaged: {error}; restore it, or choose another --out"
+        ) from None
     changed = [
         f"{key}: {old.get(key)} then, {new.get(key)} now"
         for key in {**old, **new}

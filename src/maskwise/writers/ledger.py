@@ -213,7 +213,8 @@ class Ledger:
             raise StoreError(
                 f"{self.path}: {error}; answers recorded before are kept, and repeating the command continues"
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # Messages of SQLite quote bytes of a damaged file.
             raise StoreError(
                 f"{self.path} is damaged: {error}; restore a copy, or move it away to send all requests again"
             ) from error
