@@ -330,14 +330,19 @@ def leaderboard_to_html(leaderboard: Leaderboard) -> str:
 
 @dataclass(frozen=True)
 class PublishedGroups:
-    """A published table by rule: the note about its rules, and the systems of each rule with their values."""
+    """A published table by rule: the note about its rules, and for each rule its systems, each with its values and how
+    sure we are that they follow the rule.
+    """
 
     note: str
-    groups: list[tuple[ResultRule, list[tuple[str, list[str]]]]]
+    groups: list[tuple[ResultRule, list[tuple[str, list[str], str]]]]
 
 
 def _published_groups(table: PublishedTable) -> PublishedGroups:
-    rows = [(published_rule(table, name), (name, cells)) for name, cells in table.cells]
+    rows = []
+    for name, cells in table.cells:
+        rule = published_rule(table, name)
+        rows.append((rule, (name, cells, rule.sure)))
     note = mixed_rules_note([rule for rule, _ in rows])
     return PublishedGroups(note, group_by_rule(rows))
 

@@ -1,7 +1,7 @@
-/* Sort a table by the column whose head is pressed; numbers fall first, what is missing comes last. */
+/* Sort a table by the column whose head is pressed; numbers fall first, what is missing comes last. Rows stay in their
+   body: results of different rules are not mixed. */
 "use strict";
 for (const table of document.querySelectorAll("table.board")) {
-  const body = table.tBodies[0];
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   const key = (row, column) => {
     const { value } = row.cells[column].dataset;
@@ -17,12 +17,15 @@ for (const table of document.querySelectorAll("table.board")) {
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", falling ? "descending" : "ascending");
       const order = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
-      const rows = [...body.rows].map((row) => ({ row, value: key(row, column) }));
-      rows.sort((a, b) => {
-        if (a.value === null || b.value === null) return (a.value === null) - (b.value === null);
-        return falling ? order(b.value, a.value) : order(a.value, b.value);
-      });
-      body.append(...rows.map(({ row }) => row));
+      for (const body of table.tBodies) {
+        const values = [...body.rows].filter((row) => row.cells.length === heads.length); // without the name of the rule
+        const rows = values.map((row) => ({ row, value: key(row, column) }));
+        rows.sort((a, b) => {
+          if (a.value === null || b.value === null) return (a.value === null) - (b.value === null);
+          return falling ? order(b.value, a.value) : order(a.value, b.value);
+        });
+        body.append(...rows.map(({ row }) => row));
+      }
     });
   });
 }
