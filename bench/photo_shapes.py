@@ -151,13 +151,13 @@ def composite_objects(
     model: Photo, dataset: Dataset, rows: Sequence[int]
 ) -> Iterator[MeasuredObject]:
     """The targets of up to two composites per image, there and in the original."""
-    cutouts = CutoutSource.of(dataset)
+    cutouts = CutoutSource(dataset)
     options = OccludeOptions(per_image=2, seed=SEED)
     for row in track(
         rows, f"composites of {dataset.name}", console=Console(stderr=True)
     ):
-        pairs = occlude_image(cutouts, row, options).pairs
-        ids = [original.sample.targets[0].id for original, _ in pairs]
+        pairs, _ = occlude_image(cutouts, row, options)
+        ids = [original.samples[0].targets[0].id for original, _ in pairs]
         members = [(pairs[0][0], ids)] if pairs else []
         members += [(composite, [id]) for (_, composite), id in zip(pairs, ids)]
         for member, wanted in members:

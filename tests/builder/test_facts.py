@@ -12,14 +12,14 @@ from tests.builder.sources import box, scene, table_scene, thing
 
 
 def test_regions_are_numbered_objects_first() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     assert [one.number for one in facts.regions] == list(range(1, 9))
     assert [one.id for one in facts.parts] == ["knife.blade", "knife.handle"]
     assert [part.noun.text for part in facts.parts_of["knife"]] == ["blade", "handle"]
 
 
 def test_an_occluder_is_what_covers_the_hidden_part() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     assert [one.id for one in facts.hidden_by["plate"]] == ["cup"]
     occluder = facts.main_occluder("plate")
     assert occluder is not None
@@ -28,12 +28,12 @@ def test_an_occluder_is_what_covers_the_hidden_part() -> None:
 
 
 def test_what_stands_on_a_surface_has_its_foot_on_it() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     assert {one.id for one in facts.standing_on["table"]} == {"cup", "plate", "knife"}
 
 
 def test_alike_objects_are_told_apart_by_place() -> None:
-    names = name_objects(ImageFacts.of(table_scene()))
+    names = name_objects(ImageFacts(table_scene()))
     assert names["cup"] == "the coffee cup"
     assert (names["left"], names["right"]) == (
         "the dog on the left",
@@ -42,13 +42,13 @@ def test_alike_objects_are_told_apart_by_place() -> None:
 
 
 def test_objects_are_described_by_their_kind() -> None:
-    described = describe_objects(ImageFacts.of(table_scene()))
+    described = describe_objects(ImageFacts(table_scene()))
     assert described["left"] == "the animal on the left"
     assert described["knife"] == "the piece of cutlery"
 
 
 def test_objects_in_one_place_are_not_told_apart() -> None:
-    facts = ImageFacts.of(
+    facts = ImageFacts(
         scene(
             thing("a", "cup", box(10, 10, 30, 30)),
             thing("b", "cup", box(12, 12, 28, 28)),
@@ -61,7 +61,7 @@ def test_a_wide_object_keeps_another_from_being_leftmost() -> None:
     cups = [
         thing(str(n), "cup", box(20 + 30 * n, 10, 40 + 30 * n, 30)) for n in range(6)
     ]
-    facts = ImageFacts.of(scene(*cups, thing("wide", "cup", box(0, 70, 200, 90))))
+    facts = ImageFacts(scene(*cups, thing("wide", "cup", box(0, 70, 200, 90))))
     assert "the leftmost cup" not in tell_apart(facts.objects, "cup").values()
 
 
@@ -70,18 +70,18 @@ def test_only_things_on_the_ground_are_nearest() -> None:
         thing("a", "car", box(10, 10, 40, 30)),
         thing("b", "car", box(60, 20, 160, 90)),
     ]
-    front = nearest(ImageFacts.of(scene(*cars)).objects)
+    front = nearest(ImageFacts(scene(*cars)).objects)
     assert front is not None
     assert front.id == "b"
     curtains = [
         thing("a", "curtain", box(10, 10, 40, 30)),
         thing("b", "curtain", box(60, 20, 160, 90)),
     ]
-    assert nearest(ImageFacts.of(scene(*curtains)).objects) is None
+    assert nearest(ImageFacts(scene(*curtains)).objects) is None
 
 
 def test_an_object_cut_off_by_the_border_is_not_complete() -> None:
-    facts = ImageFacts.of(
+    facts = ImageFacts(
         scene(
             thing("a", "cup", box(0, 10, 30, 40)),
             thing("b", "cup", box(60, 20, 90, 60)),
@@ -93,8 +93,8 @@ def test_an_object_cut_off_by_the_border_is_not_complete() -> None:
 def test_objects_beside_a_crowd_of_them_are_not_singled_out() -> None:
     dog = thing("a", "dog", box(20, 20, 60, 90))
     crowd = box(100, 10, 190, 90)
-    facts = ImageFacts.of(
+    facts = ImageFacts(
         scene(dog, Region(id="b", name="dog", visible=crowd, crowd=True))
     )
     assert name_objects(facts) == describe_objects(facts) == {}
-    assert name_objects(ImageFacts.of(scene(dog))) == {"a": "the dog"}
+    assert name_objects(ImageFacts(scene(dog))) == {"a": "the dog"}

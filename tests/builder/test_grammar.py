@@ -48,7 +48,7 @@ FAMILIES = (
 
 
 def context_of_table(seed: int = 0) -> GrammarContext:
-    return GrammarContext(ImageFacts.of(table_scene()), Random(seed))
+    return GrammarContext(ImageFacts(table_scene()), Random(seed))
 
 
 def answer_text(proposal: ProposedQuestion) -> str:
@@ -88,7 +88,7 @@ def test_a_proposal_becomes_what_a_language_model_would_return() -> None:
 
 
 def test_objects_are_referred_to_from_left_to_right() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     objects = [region for region in facts.objects if region.id in ("right", "left")]
     names = {"left": "the dog on the left", "right": "the dog on the right"}
     phrases = refer(objects[::-1], names)
@@ -101,7 +101,7 @@ def test_objects_without_a_name_and_too_many_objects_are_not_referred_to() -> No
         thing(str(n), "cup", box(20 * n, 10, 20 * n + 15, 30))
         for n in range(MAX_TARGETS + 1)
     ]
-    objects = ImageFacts.of(scene(*cups)).objects
+    objects = ImageFacts(scene(*cups)).objects
     names = {region.id: f"cup {region.id}" for region in objects}
     assert refer(objects, names) is None
     assert refer(objects[:MAX_TARGETS], names) is not None
@@ -132,7 +132,7 @@ def test_what_is_hidden_is_asked_about_from_its_occluder() -> None:
         thing("dog", "dog", dog - front, dog),
         thing("suitcase", "suitcase", front),
     )
-    context = GrammarContext(ImageFacts.of(scene(*regions)), Random(0))
+    context = GrammarContext(ImageFacts(scene(*regions)), Random(0))
     (proposal,) = ask_hidden(context)
     assert [region.id for region in proposal.about] == ["dog"]
     assert "the suitcase" in proposal.question
@@ -160,7 +160,7 @@ def test_one_of_two_animals_is_singled_out_by_size() -> None:
         thing("small", "dog", box(10, 40, 30, 60)),
         thing("large", "dog", box(80, 20, 180, 90)),
     )
-    context = GrammarContext(ImageFacts.of(scene(*dogs)), Random(0))
+    context = GrammarContext(ImageFacts(scene(*dogs)), Random(0))
     targets = {
         proposal.question: proposal.about[0].id for proposal in ask_kinds(context)
     }
@@ -178,7 +178,7 @@ def test_alike_parts_are_asked_about_only_if_all_objects_have_them() -> None:
 
     def questions(*cars: list[object]) -> list[str]:
         regions = [region for parts in cars for region in parts]
-        facts = ImageFacts.of(scene(*regions))  # type: ignore[arg-type]
+        facts = ImageFacts(scene(*regions))  # type: ignore[arg-type]
         context = GrammarContext(facts, Random(0))
         return [proposal.question for proposal in ask_alike_parts(context)]
 
@@ -203,7 +203,7 @@ def test_every_answer_names_all_targets_once(ask: object, seed: int) -> None:
 
 @pytest.mark.parametrize("ask", FAMILIES)
 def test_an_empty_image_gets_no_question(ask: object) -> None:
-    context = GrammarContext(ImageFacts.of(scene()), Random(0))
+    context = GrammarContext(ImageFacts(scene()), Random(0))
     assert list(ask(context)) == []  # type: ignore[operator]
 
 
@@ -212,7 +212,7 @@ def test_an_empty_image_gets_no_question(ask: object) -> None:
 
 def proposals_about(family: str, *ids: str) -> list[ProposedQuestion]:
     """One proposal per id, about the object of that id."""
-    regions = {region.id: region for region in ImageFacts.of(table_scene()).objects}
+    regions = {region.id: region for region in ImageFacts(table_scene()).objects}
     return [
         ProposedQuestion(
             f"{family} {id}?", (f"{family} {id}.",), family, (regions[id],)

@@ -54,10 +54,8 @@ def shapes(tmp_path: Path) -> Dataset:
 
 
 def test_an_object_at_the_border_is_not_complete() -> None:
-    assert not AnnotatedObjects.of([region("a", rectangle(0, 30, 50, 50))]).is_complete(
-        0
-    )
-    assert AnnotatedObjects.of([region("a", rectangle(30, 30, 50, 50))]).is_complete(0)
+    assert not AnnotatedObjects([region("a", rectangle(0, 30, 50, 50))]).is_complete(0)
+    assert AnnotatedObjects([region("a", rectangle(30, 30, 50, 50))]).is_complete(0)
 
 
 def test_an_object_that_touches_another_along_its_edge_is_not_complete() -> None:
@@ -65,30 +63,30 @@ def test_an_object_that_touches_another_along_its_edge_is_not_complete() -> None
         region("a", rectangle(30, 30, 40, 40)),
         region("b", rectangle(70, 20, 40, 70)),
     ]
-    assert not AnnotatedObjects.of(beside).is_complete(0)
+    assert not AnnotatedObjects(beside).is_complete(0)
     apart = [
         region("a", rectangle(30, 30, 40, 40)),
         region("b", rectangle(80, 20, 40, 70)),
     ]
-    assert AnnotatedObjects.of(apart).is_complete(0)
+    assert AnnotatedObjects(apart).is_complete(0)
 
 
 def test_an_object_in_two_pieces_is_not_complete() -> None:
     pieces = rectangle(20, 30, 20, 40) | rectangle(60, 30, 20, 40)
-    assert not AnnotatedObjects.of([region("a", pieces)]).is_complete(0)
+    assert not AnnotatedObjects([region("a", pieces)]).is_complete(0)
 
 
 def test_a_known_amodal_mask_decides() -> None:
     whole = rectangle(30, 30, 40, 40)
     half = rectangle(30, 30, 20, 40)
-    assert not AnnotatedObjects.of([region("a", half, amodal=whole)]).is_complete(0)
-    assert AnnotatedObjects.of([region("a", whole, amodal=whole)]).is_complete(0)
+    assert not AnnotatedObjects([region("a", half, amodal=whole)]).is_complete(0)
+    assert AnnotatedObjects([region("a", whole, amodal=whole)]).is_complete(0)
 
 
 def test_parts_and_crowds_are_never_complete() -> None:
     mask = rectangle(30, 30, 40, 40)
-    assert not AnnotatedObjects.of([region("a", mask, crowd=True)]).is_complete(0)
-    assert not AnnotatedObjects.of(
+    assert not AnnotatedObjects([region("a", mask, crowd=True)]).is_complete(0)
+    assert not AnnotatedObjects(
         [region("whole", mask), region("a", mask, part_of="whole")]
     ).is_complete(1)
 
@@ -147,7 +145,7 @@ def test_every_composite_has_exact_masks_and_an_untouched_original(
 ) -> None:
     counts = occlude(shapes, tmp_path / "out", OccludeOptions(rates=(0.1, 0.6)))
     made = Dataset.open(tmp_path / "out")
-    assert counts.pairs == len(made) // 2 >= 4
+    assert counts["pairs"] == len(made) // 2 >= 4
     samples = list(made)
     for original, composite in zip(samples[0::2], samples[1::2]):
         before = original.targets[0]
@@ -228,7 +226,7 @@ def test_impossible_rates_are_refused(rates: tuple[float, float]) -> None:
 
 
 def test_a_cutout_never_comes_from_the_same_image(shapes: Dataset) -> None:
-    source = CutoutSource.of(shapes)
+    source = CutoutSource(shapes)
     random = np.random.default_rng(0)
     drawn = [source.draw(random, other_than=0) for _ in range(50)]
     assert {cutout.name for cutout in drawn if cutout is not None} == {

@@ -241,14 +241,14 @@ def test_images_of_another_dataset_are_rejected(tmp_path: Path) -> None:
 
 
 def test_a_request_lists_the_regions_and_shows_them() -> None:
-    request = make_request(ImageFacts.of(table_scene()), find_recipe("mmr"))
+    request = make_request(ImageFacts(table_scene()), find_recipe("mmr"))
     assert request is not None
     assert request.image is not None
     assert "2: plate; middle center;" in request.text
     assert "occluded: 21 % is hidden by 3" in request.text
     assert "7: blade (part of 4);" in request.text
-    assert make_request(ImageFacts.of(table_scene()), find_recipe("r2sm")) != request
-    assert make_request(ImageFacts.of(scene()), find_recipe("mmr")) is None
+    assert make_request(ImageFacts(table_scene()), find_recipe("r2sm")) != request
+    assert make_request(ImageFacts(scene()), find_recipe("mmr")) is None
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

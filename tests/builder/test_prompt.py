@@ -20,7 +20,7 @@ def region_lines(text: str) -> list[str]:
 
 
 def test_regions_are_listed_with_place_size_and_occluder() -> None:
-    request = make_request(ImageFacts.of(table_scene()), find_recipe("r2sm"))
+    request = make_request(ImageFacts(table_scene()), find_recipe("r2sm"))
     assert request is not None
     lines = {line.partition(":")[0]: line for line in region_lines(request.text)}
     assert lines["3"] == "3: coffee cup; middle left; 2.0 % of the image"
@@ -30,7 +30,7 @@ def test_regions_are_listed_with_place_size_and_occluder() -> None:
 
 
 def test_parts_are_listed_with_their_wholes_where_the_recipe_asks_about_them() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     with_parts = make_request(facts, find_recipe("mmr"))
     without_parts = make_request(facts, find_recipe("r2sm"))
     assert with_parts is not None
@@ -43,9 +43,9 @@ def test_parts_are_listed_with_their_wholes_where_the_recipe_asks_about_them() -
 
 
 def test_an_image_without_a_suitable_region_is_not_sent() -> None:
-    assert make_request(ImageFacts.of(scene()), find_recipe("r2sm")) is None
+    assert make_request(ImageFacts(scene()), find_recipe("r2sm")) is None
     tiny = thing("crumb", "crumb", box(10, 10, 13, 13))
-    assert make_request(ImageFacts.of(scene(tiny)), find_recipe("r2sm")) is None
+    assert make_request(ImageFacts(scene(tiny)), find_recipe("r2sm")) is None
 
 
 def test_only_the_largest_regions_are_marked_in_the_order_of_their_numbers() -> None:
@@ -57,7 +57,7 @@ def test_only_the_largest_regions_are_marked_in_the_order_of_their_numbers() -> 
         # Those that come last are the largest.
         side = 8 if number < 10 else 9
         regions.append(thing(str(number), "cup", box(left, top, left + side, top + 9)))
-    request = make_request(ImageFacts.of(scene(*regions)), find_recipe("r2sm"))
+    request = make_request(ImageFacts(scene(*regions)), find_recipe("r2sm"))
     assert request is not None
     numbers = [int(line.partition(":")[0]) for line in region_lines(request.text)]
     assert numbers == list(range(11, MAX_MARKS + 11))
@@ -65,7 +65,7 @@ def test_only_the_largest_regions_are_marked_in_the_order_of_their_numbers() -> 
 
 def test_a_request_has_the_schema_and_the_limit_of_its_recipe() -> None:
     recipe = find_recipe("mmr")
-    request = make_request(ImageFacts.of(table_scene()), recipe)
+    request = make_request(ImageFacts(table_scene()), recipe)
     assert request is not None
     assert request.schema == output_schema(recipe)
     assert request.max_tokens == round(TOKEN_MARGIN * expected_tokens(recipe))
@@ -81,11 +81,11 @@ def test_a_caption_makes_replies_longer() -> None:
 
 
 def test_the_request_depends_on_the_annotations_only() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     recipe = find_recipe("r2sm")
     first = make_request(facts, recipe)
-    assert first == make_request(ImageFacts.of(table_scene()), recipe)
+    assert first == make_request(ImageFacts(table_scene()), recipe)
     cup = facts.image.by_id["cup"]
     others = [region for region in facts.image.regions if region.id != "cup"]
     renamed = scene(*others, replace(cup, name="teapot"))
-    assert make_request(ImageFacts.of(renamed), recipe) != first
+    assert make_request(ImageFacts(renamed), recipe) != first

@@ -27,7 +27,7 @@ def drafts_of(
     drafts_with_images = []
     for row in range(len(dataset.images)):
         image = SourceImage.of(dataset, row)
-        facts = ImageFacts.of(image)
+        facts = ImageFacts(image)
         output = write_output(find_recipe(recipe), facts, seed)
         drafts, problems = output_to_drafts(output, facts, find_recipe(recipe))
         assert not problems
@@ -117,7 +117,7 @@ def test_mmr_asks_about_objects_parts_and_both() -> None:
 
 
 def test_mmr_has_a_caption() -> None:
-    output = write_output(find_recipe("mmr"), ImageFacts.of(table_scene()))
+    output = write_output(find_recipe("mmr"), ImageFacts(table_scene()))
     assert output["caption"].startswith("The image shows two dogs")
 
 
@@ -137,9 +137,7 @@ def test_a_use_that_people_would_disagree_about_is_not_asked() -> None:
     crate = thing("b", "box", box(100, 40, 150, 90))
     asked = {
         name: str(
-            write_output(
-                find_recipe("amodal-reason-seg"), ImageFacts.of(scene(*regions))
-            )
+            write_output(find_recipe("amodal-reason-seg"), ImageFacts(scene(*regions)))
         )
         for name, regions in {"alone": (chair,), "both": (chair, crate)}.items()
     }
@@ -160,14 +158,14 @@ def test_all_objects_of_a_use_are_targets() -> None:
 def test_the_grammar_fulfils_the_schema_of_language_models(recipe: str) -> None:
     chosen = find_recipe(recipe)
     schema = output_schema(chosen)
-    output = write_output(chosen, ImageFacts.of(table_scene()))
+    output = write_output(chosen, ImageFacts(table_scene()))
     assert set(output) == set(schema["required"])
     fields = schema["properties"]["samples"]["items"]["required"]
     assert all(set(item) == set(fields) for item in output["samples"])
 
 
 def test_samples_that_do_not_fit_are_reported() -> None:
-    facts = ImageFacts.of(table_scene())
+    facts = ImageFacts(table_scene())
     good = {
         "question": "What barks?",
         "answer": "The dog.",
@@ -196,7 +194,7 @@ def test_r2sm_samples_without_a_mask_type_are_reported() -> None:
         "targets": [{"phrase": "The cup", "regions": [3]}],
     }
     drafts, problems = output_to_drafts(
-        {"samples": [item]}, ImageFacts.of(table_scene()), find_recipe("r2sm")
+        {"samples": [item]}, ImageFacts(table_scene()), find_recipe("r2sm")
     )
     assert (drafts, problems) == ([], ["sample 1: mask_type or kind is missing"])
 

@@ -33,8 +33,7 @@ def test_totals_count_answers_by_status(tmp_path: Path) -> None:
         ledger.record_sent(requests, provider="p", model="m")
         ledger.record_answered([("a", ANSWER, 0.5), ("b", REFUSAL, 0.125)])
         totals = ledger.totals
-    assert totals.statuses == {"ok": 1, "refused": 1}
-    assert (totals.input_tokens, totals.output_tokens, totals.cost) == (14, 3, 0.625)
+    assert totals == ({"ok": 1, "refused": 1}, 14, 3, 0.625)
 
 
 def test_a_finished_batch_forgets_what_expired(tmp_path: Path) -> None:

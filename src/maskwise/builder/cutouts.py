@@ -1,14 +1,13 @@
 """Complete objects of a dataset, cut out of their images: what `occlude` completes and what it pastes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import ndimage
 
-from maskwise.arrays import BoolArray, Int64Array, UInt8Array
+from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.masks import Mask, Masks
 from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset
@@ -28,6 +27,12 @@ MAX_OCCLUSION = 0.01
 MIN_LARGEST_COMPONENT = 0.95
 """An object in several pieces is usually occluded; the largest piece of a complete one has at least this share."""
 
+MIN_AREA = 1500
+"""Smallest object to paste, in pixels: about 39 x 39. A smaller one hides too little."""
+
+MAX_SHARE = 0.3
+"""Largest object to paste, as a share of its image: a larger one rarely fits elsewhere."""
+
 MAX_CACHED = 256
 """Cut-outs that are kept in memory: cutting one out decodes its whole image."""
 
@@ -44,29 +49,25 @@ class Cutout(NamedTuple):
     image: ImageInfo | None = None
 
 
-@dataclass(frozen=True)
 class CutoutSource:
-    """The objects of a dataset that may be pasted elsewhere: rows of regions, checked when they are drawn."""
+    """The objects of a dataset that may be pasted elsewhere; they are checked when they are drawn.
 
-    dataset: Dataset
-    rows: Int64Array
+    All objects, not parts or crowds, of MIN_AREA pixels or more and at most MAX_SHARE of their image.
+    """
 
-    @classmethod
-    def of(
-        cls, dataset: Dataset, *, min_area: int = 1500, max_share: float = 0.3
-    ) -> "CutoutSource":
-        """All objects, not parts or crowds, of at least `min_area` pixels and at most `max_share` of their image."""
+    def __init__(self, dataset: Dataset) -> None:
         regions = dataset.regions
         visible = regions.masks("visible")
         area = np.where(visible.present, visible.masks.area(), 0)
         frame = regions.size.astype(np.int64).prod(1)
         suitable = (
-            (area >= min_area)
-            & (area <= max_share * frame)
+            (area >= MIN_AREA)
+            & (area <= MAX_SHARE * frame)
             & ~regions.crowd
             & ~regions.part_of.present
         )
-        return cls(dataset, np.flatnonzero(suitable))
+        self.dataset = dataset
+        self.rows = np.flatnonzero(suitable)
 
     def draw(self, random: np.random.Generator, *, other_than: int) -> Cutout | None:
         """A complete object of another image than row `other_than`; None if the one drawn is not suitable."""
@@ -82,7 +83,7 @@ class CutoutSource:
 def cut_out(dataset: Dataset, row: int) -> Cutout | None:
     """The object of a region row with its pixels; None if it may be truncated or occluded."""
     image_row = int(dataset.regions.image[row])
-    geometry = AnnotatedObjects.of(dataset.regions_of(image_row))
+    geometry = AnnotatedObjects(dataset.regions_of(image_row))
     offsets, rows = dataset.regions.of_image
     item = rows[offsets[image_row] : offsets[image_row + 1]].tolist().index(row)
     if not geometry.is_complete(item):
@@ -95,24 +96,22 @@ def cut_out(dataset: Dataset, row: int) -> Cutout | None:
     return Cutout(geometry.regions[item].name, pixels, mask, dataset.image(image_row))
 
 
-class AnnotatedObjects(NamedTuple):
-    """The regions of one image, their visible masks, boxes int64 [n, 4] (x, y, width, height) and areas int64 [n]."""
+class AnnotatedObjects:
+    """The regions of one image, their visible masks, boxes int64 [n, 4] (x, y, width, height) and areas int64 [n].
 
-    regions: Sequence[Region]
-    masks: Masks
-    boxes: Int64Array
-    areas: Int64Array
+    A region without a visible mask counts as empty.
+    """
 
-    @classmethod
-    def of(cls, regions: Sequence[Region]) -> "AnnotatedObjects":
-        """Measure regions; one without a visible mask counts as empty."""
-        masks = Masks.from_masks(
+    def __init__(self, regions: Sequence[Region]) -> None:
+        self.regions = regions
+        self.masks = Masks.from_masks(
             [
                 Mask.empty(*region.size) if region.visible is None else region.visible
                 for region in regions
             ]
         )
-        return cls(regions, masks, masks.box(), masks.area())
+        self.boxes = self.masks.box()
+        self.areas = self.masks.area()
 
     def is_complete(self, item: int) -> bool:
         """Whether all of an object shows, as far as the annotation tells.

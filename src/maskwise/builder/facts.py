@@ -86,22 +86,17 @@ class RegionFacts:
         return self.share >= smallest and (self.occlusion or 0.0) <= MAX_OCCLUSION
 
 
-@dataclass(frozen=True)
 class ImageFacts:
-    """All regions of an image, crowds left out: objects in order, then parts."""
+    """All regions of an image, measured, crowds left out: objects in order, then parts."""
 
-    image: SourceImage
-    objects: tuple[RegionFacts, ...]
-    parts: tuple[RegionFacts, ...]
-
-    @classmethod
-    def of(cls, image: SourceImage) -> "ImageFacts":
-        """Measure the regions of an image."""
+    def __init__(self, image: SourceImage) -> None:
         regions = [region for region in image.regions if not region.crowd]
         objects = [region for region in regions if region.part_of is None]
         parts = [region for region in regions if region.part_of is not None]
         measured = tuple(_measure(image, [*objects, *parts]))
-        return cls(image, measured[: len(objects)], measured[len(objects) :])
+        self.image = image
+        self.objects = measured[: len(objects)]
+        self.parts = measured[len(objects) :]
 
     @cached_property
     def regions(self) -> tuple[RegionFacts, ...]:

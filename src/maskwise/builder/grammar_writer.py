@@ -13,7 +13,7 @@ def write_with_grammar(
     recipe: Recipe, image: SourceImage, seed: int = 0
 ) -> list[Draft]:
     """The grammar's drafts about one image; they depend on the image's id and regions, the recipe and the seed."""
-    facts = ImageFacts.of(image)
+    facts = ImageFacts(image)
     output = write_output(recipe, facts, seed)
     drafts, _ = output_to_drafts(output, facts, recipe)
     return drafts

@@ -44,18 +44,20 @@ class LanguageModel:
     check_blind: bool = True
 
 
-@dataclass(frozen=True)
 class ModelSession:
     """A language model at work on one build.
 
     done: called with the number of images just answered. problems: samples that did not fit the schema.
     """
 
-    model: LanguageModel
-    ledger: Ledger
-    done: Callable[[int], None]
-    failures: list[WriterFailure] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    def __init__(
+        self, model: LanguageModel, ledger: Ledger, done: Callable[[int], None]
+    ) -> None:
+        self.model = model
+        self.ledger = ledger
+        self.done = done
+        self.failures: list[WriterFailure] = []
+        self.problems: list[str] = []
 
     def ask(self, requests: Sequence[CompletionRequest]) -> Iterator[Completion]:
         """The completion of every request, in order."""
@@ -90,11 +92,14 @@ class ModelSession:
     @property
     def usage(self) -> WriterUsage:
         """What all runs of the ledger used."""
-        totals = self.ledger.totals
+        statuses, input_tokens, output_tokens, cost = self.ledger.totals
         return WriterUsage(
             writer=self.model.client.provider,
             model=self.model.client.model,
-            **totals._asdict(),
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cost=cost,
+            statuses=statuses,
             malformed=len(self.problems),
             failures=tuple(self.failures[:MAX_FAILURES]),
         )
@@ -113,7 +118,7 @@ class ModelSession:
                 )
             )
             return []
-        facts = ImageFacts.of(image)
+        facts = ImageFacts(image)
         drafts, problems = output_to_drafts(completion.output, facts, recipe)
         self.problems.extend(problems)
         return drafts
@@ -125,8 +130,7 @@ def make_requests(
     """The requests about some images of a dataset folder; None for an image without a region to ask about."""
     dataset = source.open()
     return [
-        make_request(ImageFacts.of(SourceImage.of(dataset, row)), recipe)
-        for row in rows
+        make_request(ImageFacts(SourceImage.of(dataset, row)), recipe) for row in rows
     ]
 
 

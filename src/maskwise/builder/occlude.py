@@ -29,6 +29,7 @@ from maskwise.builder.cutouts import AnnotatedObjects, CutoutSource
 from maskwise.builder.source_images import SourceFolder
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import RecordError, StoreError
+from maskwise.formats import AnnotatedImage
 from maskwise.formats.exported_dataset import read_encoded_image
 from maskwise.masks import Mask
 from maskwise.schema import ImageInfo, Region, Sample
@@ -66,26 +67,8 @@ class OccludeOptions:
             )
 
 
-class OccludeCounts(NamedTuple):
-    """What a build made and why images are missing from it."""
-
-    images: int
-    pairs: int
-    without_target: int
-    without_occluder: int
-
-
-class OccludedImage(NamedTuple):
-    """One image of the output: the record, its regions, its encoded bytes and the sample about its target."""
-
-    info: ImageInfo
-    regions: tuple[Region, ...]
-    data: bytes
-    sample: Sample
-
-
-ImagePair = tuple[OccludedImage, OccludedImage]
-"""The original and the composite."""
+ImagePair = tuple[AnnotatedImage, AnnotatedImage]
+"""The original and the composite, each with the sample about its target."""
 
 
 def occlude(
@@ -97,10 +80,12 @@ def occlude(
     engine: EngineOptions | None = None,
     overwrite: bool = False,
     done: Callable[[], None] = lambda: None,
-) -> OccludeCounts:
+) -> dict[str, int]:
     """Write composites of a dataset's images and their originals as a dataset folder.
 
-    The result is the same for any engine. limit: read that many images only. done: called after each.
+    Returns the number of `images` read and of `pairs` made, and how many images are missing because they are
+    `without_target` or `without_occluder`. The result is the same for any engine. limit: read that many images only.
+    done: called after each.
     """
     chosen = options or OccludeOptions()
     images = range(
@@ -122,8 +107,8 @@ def occlude(
         made = map_chunks(work, images, engine or EngineOptions())
         for pairs, targets in made:
             for image in itertools.chain.from_iterable(pairs):
-                writer.add_image(image.info, image.regions, image.data)
-                writer.add_sample(image.sample)
+                writer.add_image(image.image, image.regions, image.data)
+                writer.add_sample(image.samples[0])
             pair_count += len(pairs)
             if not targets:
                 without_target += 1
@@ -135,7 +120,12 @@ def occlude(
                 f"{source.path}: no composite could be made from {len(images)} images: {without_target} have no "
                 f"completely visible object, for {without_occluder} no occluder fits"
             )
-    return OccludeCounts(len(images), pair_count, without_target, without_occluder)
+    return {
+        "images": len(images),
+        "pairs": pair_count,
+        "without_target": without_target,
+        "without_occluder": without_occluder,
+    }
 
 
 def _occlude_images(
@@ -148,7 +138,7 @@ def _occlude_images(
 @lru_cache(maxsize=1)
 def _open_cutouts(source: SourceFolder) -> CutoutSource:
     """The objects to paste; finding them takes long, so a process does it once."""
-    return CutoutSource.of(source.open())
+    return CutoutSource(source.open())
 
 
 def occlude_image(
@@ -164,7 +154,7 @@ def occlude_image(
     random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
     if not regions:
         return [], 0
-    geometry = AnnotatedObjects.of(regions)
+    geometry = AnnotatedObjects(regions)
     complete = {
         region.id for item, region in enumerate(regions) if geometry.is_complete(item)
     }
@@ -224,7 +214,7 @@ class _Pair(NamedTuple):
     placement: CutoutPlacement
     number: int
 
-    def original(self, data: bytes) -> OccludedImage:
+    def original(self, data: bytes) -> AnnotatedImage:
         """The untouched image; complete objects have equal visible and amodal masks."""
         regions = tuple(
             replace(region, amodal=self._amodal(region)) for region in self.regions
@@ -233,7 +223,7 @@ class _Pair(NamedTuple):
             "original", regions, data, question=f"the {self.target.name}", rate=0.0
         )
 
-    def composite(self, data: bytes, covered: BoolArray) -> OccludedImage:
+    def composite(self, data: bytes, covered: BoolArray) -> AnnotatedImage:
         """The image with the occluder in front of everything."""
         front = Mask.from_dense(covered)
         occluder = Region(
@@ -289,7 +279,7 @@ class _Pair(NamedTuple):
         *,
         question: str,
         rate: float,
-    ) -> OccludedImage:
+    ) -> AnnotatedImage:
         pair = f"{self.info.id}#{self.number}"
         pasted = self.placement.cutout.image if variant == "composite" else None
         pasted_license = None if pasted is None else pasted.license
@@ -318,7 +308,7 @@ class _Pair(NamedTuple):
             targets=(target,),
             tags=tags,
         )
-        return OccludedImage(info, regions, data, sample)
+        return AnnotatedImage(info, regions, (sample,), data)
 
 
 def parse_pair_id(id: str) -> tuple[str, str] | None:

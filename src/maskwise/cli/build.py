@@ -272,12 +272,12 @@ def build_occluded(
             done=lambda: progress.advance(task),
         )
     if as_json:
-        print_json({"dataset": str(out), **counts._asdict()})
+        print_json({"dataset": str(out), **counts})
         return
     echo(
-        f"{out}: {counts.pairs} pairs of original and composite from {counts.images} images "
-        f"({counts.without_target} without a completely visible object, {counts.without_occluder} without an "
-        "occluder that fits)"
+        f"{out}: {counts['pairs']} pairs of original and composite from {counts['images']} images "
+        f"({counts['without_target']} without a completely visible object, "
+        f"{counts['without_occluder']} without an occluder that fits)"
     )
 
 

@@ -41,15 +41,6 @@ class BatchRecord(NamedTuple):
     created: float
 
 
-class LedgerTotals(NamedTuple):
-    """What all answered requests used. statuses: number of requests by the status of their completion."""
-
-    statuses: dict[str, int]
-    input_tokens: int
-    output_tokens: int
-    cost: float
-
-
 class Ledger:
     """The record of one build. Use it from one thread, as a context manager; every change is on disk on return."""
 
@@ -187,18 +178,26 @@ class Ledger:
         return float(total)
 
     @property
-    def totals(self) -> LedgerTotals:
-        """The sums over all answered requests, of all runs."""
+    def totals(self) -> tuple[dict[str, int], int, int, float]:
+        """What all answered requests of all runs used: their number by the status of their completion, input tokens,
+        output tokens, and cost.
+        """
         query = (
             "SELECT status, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost) FROM calls "
             "WHERE state = 'answered' GROUP BY status ORDER BY status"
         )
         with self._errors():
             rows = self._database.execute(query).fetchall()
-        sums = [sum(row[column] for row in rows) for column in (2, 3, 4)]
-        return LedgerTotals(
-            {row[0]: row[1] for row in rows}, sums[0], sums[1], float(sums[2])
-        )
+        statuses = {}
+        input_tokens = 0
+        output_tokens = 0
+        cost = 0.0
+        for status, count, status_input, status_output, status_cost in rows:
+            statuses[status] = count
+            input_tokens += status_input
+            output_tokens += status_output
+            cost += status_cost
+        return statuses, input_tokens, output_tokens, cost
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._database)

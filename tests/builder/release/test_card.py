@@ -72,7 +72,7 @@ def test_the_source_is_taken_from_the_dataset_if_it_is_blank(
 ) -> None:
     card = make_card()
     del card["data"]["source"]
-    assert complete_card(card, facts).card.data.source == "COCO; recipe occlude"
+    assert complete_card(card, facts)[0].data.source == "COCO; recipe occlude"
 
 
 def test_unknown_risks_are_refused(facts: MeasuredFacts) -> None:
@@ -88,7 +88,7 @@ def test_licenses_that_the_hub_does_not_know_are_refused(
 ) -> None:
     with pytest.raises(ReleaseError, match=f"{license}.*`other`.*cc-by-4.0"):
         complete_card(make_card(license=license), facts)
-    assert complete_card(make_card(license="other"), facts).release.license == "other"
+    assert complete_card(make_card(license="other"), facts)[1].license == "other"
 
 
 def test_languages_are_codes_or_known_names(facts: MeasuredFacts) -> None:
@@ -122,7 +122,7 @@ def test_the_template_reads_and_asks_for_what_is_required(
         section: given.get(section, {}) | fields
         for section, fields in make_card().items()
     }
-    assert complete_card(filled, facts).card.benchmark_details.name == "Cups"
+    assert complete_card(filled, facts)[0].benchmark_details.name == "Cups"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_missing_card_file_names_the_template() -> None:
 
 
 def test_the_document_has_the_headings_of_benchmark_cards(facts: MeasuredFacts) -> None:
-    text = card_to_markdown(complete_card(make_card(), facts).card)
+    text = card_to_markdown(complete_card(make_card(), facts)[0])
     seed = (shared("seeds") / "002_1bb91205c9754e8f.txt").read_text(encoding="utf-8")
     headings = [line for line in seed.splitlines() if line.startswith("## ")]
     assert [line for line in text.splitlines() if line.startswith("## ")] == headings
@@ -159,16 +159,16 @@ def test_the_document_has_the_headings_of_benchmark_cards(facts: MeasuredFacts) 
 
 
 def test_the_card_is_kept_as_data(facts: MeasuredFacts, tmp_path: Path) -> None:
-    complete = complete_card(make_card(date_published="2026-01-02"), facts)
-    (tmp_path / "card.yaml").write_text(card_to_yaml(complete))
+    card, release = complete_card(make_card(date_published="2026-01-02"), facts)
+    (tmp_path / "card.yaml").write_text(card_to_yaml(card, release))
     content = read_yaml(tmp_path / "card.yaml", dict[str, Any])
-    assert msgspec.convert(content.pop("release"), ReleaseFacts) == complete.release
-    assert msgspec.convert(content, BenchmarkCard) == complete.card
+    assert msgspec.convert(content.pop("release"), ReleaseFacts) == release
+    assert msgspec.convert(content, BenchmarkCard) == card
 
 
 def test_dates_are_texts(facts: MeasuredFacts) -> None:
     date = yaml.safe_load("2026-01-02")
     assert (
-        complete_card(make_card(date_published=date), facts).release.date_published
+        complete_card(make_card(date_published=date), facts)[1].date_published
         == "2026-01-02"
     )

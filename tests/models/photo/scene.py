@@ -6,7 +6,6 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from maskwise.models.photo.box import Box
-from maskwise.models.photo.completion import CompletionOutput
 from maskwise.models.photo.detector import Detections
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import ProposalNetworks
@@ -120,10 +119,10 @@ class FakeCompletion:
         self.front = front
         self.seen: list[Any] = []
 
-    def complete(self, crops: Any, features: Any) -> CompletionOutput:
+    def complete(self, crops: Any, features: Any) -> tuple[np.ndarray, np.ndarray]:
         self.seen.append(crops)
         amodal = np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32)
-        return CompletionOutput(amodal, np.full(len(crops), self.front, np.float32))
+        return amodal, np.full(len(crops), self.front, np.float32)
 
 
 def fake_networks() -> ProposalNetworks:

@@ -4,7 +4,6 @@ from PIL import Image
 from maskwise.models.photo.completion import (
     CROP_CHANNELS,
     MIN_PROBABILITY,
-    CompletionOutput,
     OnnxCompletionNetwork,
     complete_mask,
     judge_order,
@@ -141,13 +140,13 @@ def test_of_two_objects_the_likelier_one_is_in_front() -> None:
 class OrderedCompletion:
     """Says that small objects are in front of large ones, and that every object fills its window."""
 
-    def complete(self, crops: np.ndarray, features: np.ndarray) -> CompletionOutput:
+    def complete(
+        self, crops: np.ndarray, features: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         in_front = (crops[:, 5].mean((1, 2)) < crops[:, 3].mean((1, 2))).astype(
             np.float32
         )
-        return CompletionOutput(
-            np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32), in_front
-        )
+        return np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32), in_front
 
 
 def test_only_the_object_behind_is_completed() -> None:

@@ -58,7 +58,7 @@ def test_the_mask_type_loss_compares_the_two_tokens_where_one_is_written():
     batch = collate([scene_questions(0)], processor)
     states = model.vision_language.encode_text(
         batch.text_inputs(),
-        model.encode_images(batch, masks=False).language,
+        model.encode_images(batch, masks=False)[0],
         batch.image_index,
     )
     rows, places = model.seg_positions(batch).nonzero().T

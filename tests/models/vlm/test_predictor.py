@@ -109,12 +109,10 @@ def test_states_of_generated_tokens_equal_those_of_a_forward_pass():
         )
         with torch.inference_mode():
             states = written.vision_language.encode_text(
-                whole.text_inputs(), image.features.language, (0,)
+                whole.text_inputs(), image.language, (0,)
             )
             owners = torch.zeros(count, dtype=torch.long)
-            expected = written.decode(
-                image.features.segmenter, states[0, -count:], owners
-            )
+            expected = written.decode(image.segmenter, states[0, -count:], owners)
         assert torch.allclose(answer.masks.amodal, expected.amodal, atol=1e-4)
 
 

@@ -89,12 +89,12 @@ def test_train_export_and_dry_run(
     (path,) = trainer.train(config, tmp_path / "run")
     assert path.stat().st_size < 10e6
     crops = np.zeros((3, 6, CROP_SIZE, CROP_SIZE), np.float32)
-    output = OnnxCompletionNetwork(path, threads=1).complete(
+    amodal, front = OnnxCompletionNetwork(path, threads=1).complete(
         crops, np.zeros((256, FEATURE_SIZE, FEATURE_SIZE), np.float32)
     )
-    assert output.amodal.shape == (3, CROP_SIZE, CROP_SIZE)
-    assert output.front.shape == (3,)
-    assert ((output.front >= 0) & (output.front <= 1)).all()
+    assert amodal.shape == (3, CROP_SIZE, CROP_SIZE)
+    assert front.shape == (3,)
+    assert ((front >= 0) & (front <= 1)).all()
     (again,) = trainer.export_run(tmp_path / "run", tmp_path / "exported")
     assert again.read_bytes() == path.read_bytes()
     with pytest.raises(MaskwiseError, match="another config"):
@@ -144,7 +144,7 @@ def test_every_nth_image_is_held_out(dataset: Path) -> None:
 
 
 def test_a_covered_object_continues_behind_the_cut_out(dataset: Path) -> None:
-    cutouts = CutoutSource.of(Dataset.open(dataset))
+    cutouts = CutoutSource(Dataset.open(dataset))
     found = list(cover_objects(cutouts, 0, OccludeOptions(per_image=2, seed=3)))
     assert found
     for behind, front in zip(found[::2], found[1::2]):

@@ -6,7 +6,7 @@ are always measured. A release is refused while a required field is blank.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 import yaml
@@ -73,13 +73,6 @@ class ReleaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     date_published: str = ""
 
 
-class ReleaseCard(NamedTuple):
-    """A complete card."""
-
-    card: BenchmarkCard
-    release: ReleaseFacts
-
-
 def card_fields() -> Iterator[tuple[str, str, bool]]:
     """Section, field, and whether it is a list, for everything that a card file may give."""
     sections = get_type_hints(BenchmarkCard) | {"release": ReleaseFacts}
@@ -116,8 +109,10 @@ def read_card(path: Path) -> CardFields:
     return given
 
 
-def complete_card(given: CardFields, measured: MeasuredFacts) -> ReleaseCard:
-    """The card of given and measured fields.
+def complete_card(
+    given: CardFields, measured: MeasuredFacts
+) -> tuple[BenchmarkCard, ReleaseFacts]:
+    """The card of given and measured fields, and its section `release`.
 
     ReleaseError lists all required fields that are blank, or names a license, language or risk that is not known.
     """
@@ -145,19 +140,17 @@ def complete_card(given: CardFields, measured: MeasuredFacts) -> ReleaseCard:
         "format": measured.format,
         "statistics": list(measured.statistics),
     }
-    release = merged.pop("release")
+    release_fields = merged.pop("release")
     try:
-        complete = ReleaseCard(
-            msgspec.convert(merged, BenchmarkCard),
-            msgspec.convert(release, ReleaseFacts),
-        )
+        card = msgspec.convert(merged, BenchmarkCard)
+        release = msgspec.convert(release_fields, ReleaseFacts)
     except msgspec.ValidationError as error:
         raise FormatError(f"the card has a field of another type: {error}") from None
-    _check_risks(complete.card)
-    check_license(complete.release.license)
-    for language in complete.card.benchmark_details.languages:
+    _check_risks(card)
+    check_license(release.license)
+    for language in card.benchmark_details.languages:
         to_language_code(language)
-    return complete
+    return card, release
 
 
 def _check_risks(card: BenchmarkCard) -> None:
@@ -211,11 +204,10 @@ def _to_yaml(value: Any) -> str:
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def card_to_yaml(complete: ReleaseCard) -> str:
+def card_to_yaml(card: BenchmarkCard, release: ReleaseFacts) -> str:
     """The card as YAML: the sections of `BenchmarkCard`, and the section `release`."""
-    content = msgspec.to_builtins(complete.card) | {
-        "release": msgspec.to_builtins(complete.release)
-    }
+    content = msgspec.to_builtins(card)
+    content["release"] = msgspec.to_builtins(release)
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
     return text
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from maskwise.builder.release.card import ReleaseCard
+from maskwise.benchmarks import BenchmarkCard
+from maskwise.builder.release.card import ReleaseFacts
 from maskwise.formats.huggingface import DATA, FEATURES
 from maskwise.formats.release_folder import ReleaseManifest
 
@@ -32,9 +33,10 @@ ABOUT = {
 """Descriptions of columns."""
 
 
-def to_croissant(manifest: ReleaseManifest, complete: ReleaseCard) -> Json:
+def to_croissant(
+    manifest: ReleaseManifest, card: BenchmarkCard, release: ReleaseFacts
+) -> Json:
     """The content of `croissant.json`."""
-    card, release = complete
     content: Json = {
         "@context": msgspec.json.decode(CONTEXT.read_bytes()),
         "@type": "sc:Dataset",

@@ -6,7 +6,8 @@ from typing import Any
 import jinja2
 import yaml
 
-from maskwise.builder.release.card import ReleaseCard
+from maskwise.benchmarks import BenchmarkCard
+from maskwise.builder.release.card import ReleaseFacts
 from maskwise.builder.release.identifiers import to_language_code
 from maskwise.formats.huggingface import DATA, FEATURES
 from maskwise.formats.release_folder import ReleaseManifest
@@ -17,10 +18,15 @@ SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M")
 """The hub's size categories, by powers of ten from a thousand."""
 
 
-def to_dataset_card(manifest: ReleaseManifest, complete: ReleaseCard) -> str:
+def to_dataset_card(
+    manifest: ReleaseManifest, card: BenchmarkCard, release: ReleaseFacts
+) -> str:
     """The content of README.md."""
     header = yaml.safe_dump(
-        _header(manifest, complete), sort_keys=False, allow_unicode=True, width=1000
+        _header(manifest, card, release),
+        sort_keys=False,
+        allow_unicode=True,
+        width=1000,
     )
     environment = jinja2.Environment(
         autoescape=False,
@@ -31,16 +37,17 @@ def to_dataset_card(manifest: ReleaseManifest, complete: ReleaseCard) -> str:
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     body = template.render(
         manifest=manifest,
-        card=complete.card,
-        release=complete.release,
+        card=card,
+        release=release,
         split="test" if "test" in manifest.splits else next(iter(manifest.splits)),
         embedded=manifest.images == "embedded",
     )
     return f"---\n{header}---\n\n{body}"
 
 
-def _header(manifest: ReleaseManifest, complete: ReleaseCard) -> dict[str, Any]:
-    card, release = complete
+def _header(
+    manifest: ReleaseManifest, card: BenchmarkCard, release: ReleaseFacts
+) -> dict[str, Any]:
     return {
         "pretty_name": card.benchmark_details.name,
         "license": release.license,

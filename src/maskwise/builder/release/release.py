@@ -11,7 +11,6 @@ import msgspec
 from maskwise import __version__
 from maskwise.builder.release.card import (
     CardFields,
-    ReleaseCard,
     card_to_markdown,
     card_to_yaml,
     complete_card,
@@ -32,7 +31,7 @@ from maskwise.formats.release_folder import (
 )
 from maskwise.schema import Sample
 from maskwise.store import Dataset
-from maskwise.store.folder import file_facts, staged
+from maskwise.store.folder import FileFacts, file_facts, staged
 
 VERSION_PATTERN = r"[0-9][0-9A-Za-z.+-]{0,30}"
 
@@ -100,13 +99,37 @@ def write_release(
     """
     if re.fullmatch(VERSION_PATTERN, version) is None:
         raise ReleaseError(f"a version looks like 1.0.0, not like {version!r}")
-    complete = complete_card(card, plan.facts)
+    complete, release = complete_card(card, plan.facts)
     with staged(Path(out), overwrite=False) as folder:
         _write_data(
-            plan, folder, version, complete, shard_bytes=shard_bytes, progress=progress
+            plan,
+            folder,
+            {"release": version, "license": release.license},
+            shard_bytes=shard_bytes,
+            progress=progress,
         )
-        manifest = _manifest(plan, folder, version, complete)
-        _write_documents(folder, manifest, complete)
+        manifest = ReleaseManifest(
+            schema_version=VERSION,
+            name=complete.benchmark_details.name,
+            version=version,
+            license=release.license,
+            created_by=f"maskwise {__version__}",
+            images="embedded" if plan.with_images else "referenced",
+            counts=plan.facts.counts,
+            splits=plan.facts.splits,
+            split_rule=plan.options.rule,
+            files=_data_files(folder),
+            about=dict(plan.dataset.manifest.about),
+        )
+        documents = {
+            "README.md": to_dataset_card(manifest, complete, release),
+            "BENCHMARK_CARD.md": card_to_markdown(complete),
+            CARD: card_to_yaml(complete, release),
+            "croissant.json": _to_json(to_croissant(manifest, complete, release)),
+            RELEASE: _to_json(manifest),
+        }
+        for name, text in documents.items():
+            (folder / name).write_text(text, encoding="utf-8")
         _write_checksums(folder)
     return manifest
 
@@ -114,15 +137,14 @@ def write_release(
 def _write_data(
     plan: PlannedRelease,
     folder: Path,
-    version: str,
-    complete: ReleaseCard,
+    about: dict[str, str],
     *,
     shard_bytes: int,
     progress: Callable[[int, int], object],
 ) -> None:
+    """Write the Parquet files. about: added to what the dataset says about itself."""
     fields = to_dataset_fields(plan.dataset)
-    about = fields.about | {"release": version, "license": complete.release.license}
-    fields = msgspec.structs.replace(fields, about=about)
+    fields = msgspec.structs.replace(fields, about=fields.about | about)
     split_of = dict(zip(plan.dataset.images.id, plan.splits))
     with ParquetSplits(folder / DATA, fields, shard_bytes=shard_bytes) as files:
         images = export_images(plan.dataset, with_images=plan.with_images)
@@ -139,38 +161,10 @@ def _tagged(samples: tuple[Sample, ...], split: str) -> Iterator[Sample]:
         yield msgspec.structs.replace(sample, tags=sample.tags | {"split": split})
 
 
-def _manifest(
-    plan: PlannedRelease, folder: Path, version: str, complete: ReleaseCard
-) -> ReleaseManifest:
+def _data_files(folder: Path) -> dict[str, FileFacts]:
+    """Size and checksum of the Parquet files, by path."""
     paths = sorted((folder / DATA).iterdir())
-    return ReleaseManifest(
-        schema_version=VERSION,
-        name=complete.card.benchmark_details.name,
-        version=version,
-        license=complete.release.license,
-        created_by=f"maskwise {__version__}",
-        images="embedded" if plan.with_images else "referenced",
-        counts=plan.facts.counts,
-        splits=plan.facts.splits,
-        split_rule=plan.options.rule,
-        files={f"{DATA}/{path.name}": file_facts(path) for path in paths},
-        about=dict(plan.dataset.manifest.about),
-    )
-
-
-def _write_documents(
-    folder: Path, manifest: ReleaseManifest, complete: ReleaseCard
-) -> None:
-    croissant = to_croissant(manifest, complete)
-    documents = {
-        "README.md": to_dataset_card(manifest, complete),
-        "BENCHMARK_CARD.md": card_to_markdown(complete.card),
-        CARD: card_to_yaml(complete),
-        "croissant.json": _to_json(croissant),
-        RELEASE: _to_json(manifest),
-    }
-    for name, text in documents.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    return {f"{DATA}/{path.name}": file_facts(path) for path in paths}
 
 
 def _to_json(content: object) -> str:

@@ -8,7 +8,6 @@ unless a verb or a preposition comes before it: "What could I use to cut the bre
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from maskwise.language.lexicons import word_set
 from maskwise.language.phrases import PhraseMatch
@@ -39,12 +38,8 @@ Noun = PhraseMatch[frozenset[str]]
 """A noun among the tokens of a sentence, and the categories that it may mean; empty: any category."""
 
 
-@dataclass(frozen=True)
-class Interrogative:
-    """place: of the interrogative among the tokens. noun: what it asks for, None where it leaves that open."""
-
-    place: int
-    noun: Noun | None
+Interrogative = tuple[int, Noun | None]
+"""The place of an interrogative among the tokens, and what it asks for: None where it leaves that open."""
 
 
 def split_sentences(text: str) -> list[list[Token]]:
@@ -93,7 +88,7 @@ def find_interrogative(
     noun_ends = {noun.stop for noun in nouns}
     for place, token in enumerate(tokens):
         if token.word in INTERROGATIVES and place not in noun_ends:
-            return Interrogative(place, _asked_noun(tokens, nouns, place))
+            return place, _asked_noun(tokens, nouns, place)
     return None
 
 

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
@@ -55,20 +55,17 @@ MIN_AREA = 50
 """Of a neighbour, in pixels of the image, that could be hidden itself."""
 
 
-class CompletionOutput(NamedTuple):
-    """For n neighbours. amodal: float32 [n, CROP_SIZE, CROP_SIZE] in 0..1, the object, which counts inside the
-    neighbour only. front: float32 [n] in 0..1, the probability that the neighbour hides a part of the object.
-    """
-
-    amodal: Float32Array
-    front: Float32Array
-
-
 class CompletionNetwork(Protocol):
     """The network, in any runtime."""
 
-    def complete(self, crops: Float32Array, features: Float32Array) -> CompletionOutput:
-        """crops: [n, CROP_CHANNELS, CROP_SIZE, CROP_SIZE]; features: [256, FEATURE_SIZE, FEATURE_SIZE]."""
+    def complete(
+        self, crops: Float32Array, features: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
+        """For n neighbours the object, float32 [n, CROP_SIZE, CROP_SIZE] in 0..1, which counts inside the neighbour
+        only, and the probability that the neighbour hides a part of the object, float32 [n] in 0..1.
+
+        crops: [n, CROP_CHANNELS, CROP_SIZE, CROP_SIZE]; features: [256, FEATURE_SIZE, FEATURE_SIZE].
+        """
 
 
 class OnnxCompletionNetwork:
@@ -80,11 +77,13 @@ class OnnxCompletionNetwork:
         self.session = open_session(path, threads=threads)
         self.hash = hashlib.sha256(path.read_bytes()).hexdigest()
 
-    def complete(self, crops: Float32Array, features: Float32Array) -> CompletionOutput:
+    def complete(
+        self, crops: Float32Array, features: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
         """See CompletionNetwork."""
-        return CompletionOutput(
-            *self.session.run(None, {"crop": crops, "features": features[None]})
-        )
+        inputs = {"crop": crops, "features": features[None]}
+        amodal, front = self.session.run(None, inputs)
+        return amodal, front
 
 
 def complete_mask(
@@ -113,7 +112,7 @@ def complete_mask(
         crops.append(scaled.crop_mask(neighbour))
     touching = find_touching(shown, hull, crops)
     near = stack_neighbours(shown, [crops[place] for place in touching])
-    output = _ask_network(
+    shapes, front_probabilities = _ask_network(
         network, image, embedding, window, shown=shown, neighbours=near
     )
     # The other way round: does the object hide the neighbour?
@@ -122,9 +121,9 @@ def complete_mask(
         for place in touching
     ]
     front = judge_order(
-        output.front, np.array(reverse, np.float32), min_order, min_front
+        front_probabilities, np.array(reverse, np.float32), min_order, min_front
     )
-    hidden_crop = merge_neighbours(output.amodal, near, hull, front)
+    hidden_crop = merge_neighbours(shapes, near, hull, front)
     hidden = window.paste(hidden_crop, visible.shape)
     amodal = visible | (hidden > MIN_PROBABILITY)
     occlusion_rate = 1 - float(visible.sum() / amodal.sum())
@@ -151,7 +150,7 @@ def hides(
     window = Window.around(rest)
     shown = window.crop_mask(rest)
     other = window.crop_mask(visible)
-    output = _ask_network(
+    _, front = _ask_network(
         network,
         image,
         embedding,
@@ -159,7 +158,7 @@ def hides(
         shown=shown,
         neighbours=(other & ~shown)[None],
     )
-    return float(output.front[0])
+    return float(front[0])
 
 
 def judge_order(
@@ -193,7 +192,7 @@ def _ask_network(
     *,
     shown: BoolArray,
     neighbours: BoolArray,
-) -> CompletionOutput:
+) -> tuple[Float32Array, Float32Array]:
     """What the network says of an object in a window. shown: bool [s, s]; neighbours: bool [n, s, s]."""
     features = window.crop_features(embedding.features[0], max(embedding.size))
     return network.complete(

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -31,13 +30,6 @@ MAX_SHARED = 0.3
 """A proposal that shares more of the smaller of two masks with an object is no other object."""
 
 
-class RegionMasks(NamedTuple):
-    """visible: the refined mask. amodal: the completed one, which contains it."""
-
-    visible: Mask
-    amodal: Mask
-
-
 class EncodedPhoto:
     """An image that was encoded once. Questions about it need no further encoding."""
 
@@ -53,7 +45,7 @@ class EncodedPhoto:
         self.embedding = networks.sam.encode(image)
         self.detections = networks.detector.detect(image)
         self.proposals = propose(networks, image, self.embedding, self.detections)
-        self._masks: dict[tuple[int, ...], RegionMasks] = {}
+        self._masks: dict[tuple[int, ...], tuple[Mask, Mask]] = {}
 
     def look_for(self, categories: Collection[str], count: int) -> None:
         """Make proposals of the best detections of these categories, whatever their scores, if there are none yet."""
@@ -72,15 +64,15 @@ class EncodedPhoto:
         self.proposals.append(box_proposal(self.networks.sam, self.embedding, box))
         return len(self.proposals) - 1
 
-    def masks(self, regions: tuple[int, ...]) -> RegionMasks:
-        """The masks of a proposal, or of several as one region. They are made once."""
+    def masks(self, regions: tuple[int, ...]) -> tuple[Mask, Mask]:
+        """The refined visible mask of a proposal, or of several as one region, and the completed amodal one, which
+        contains it. They are made once.
+        """
         if regions not in self._masks:
             refined = [self.refined(self.proposals[region]) for region in regions]
             visible = np.any(refined, 0)
             amodal = self.complete(visible)
-            self._masks[regions] = RegionMasks(
-                Mask.from_dense(visible), Mask.from_dense(amodal)
-            )
+            self._masks[regions] = (Mask.from_dense(visible), Mask.from_dense(amodal))
         return self._masks[regions]
 
     def complete(self, visible: BoolArray) -> BoolArray:

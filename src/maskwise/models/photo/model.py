@@ -113,11 +113,9 @@ def _groups(phrase: ChosenPhrase) -> list[tuple[int, ...]]:
 
 
 def _region(photo: EncodedPhoto, group: tuple[int, ...], name: str) -> PredictedRegion:
-    masks = photo.masks(group)
+    visible, amodal = photo.masks(group)
     score = max(photo.proposals[number].score for number in group)
-    return PredictedRegion(
-        visible=masks.visible, amodal=masks.amodal, score=score, name=name
-    )
+    return PredictedRegion(visible=visible, amodal=amodal, score=score, name=name)
 
 
 def _locate(text: str, phrase: str, regions: list[int]) -> Phrase | None:

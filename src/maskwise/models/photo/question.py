@@ -183,8 +183,8 @@ def _find_relation(
     earliest = 0
     latest = len(tokens)
     if interrogative is not None:
-        asked = interrogative.noun
-        earliest = interrogative.place + 1 if asked is None else asked.stop
+        place, asked = interrogative
+        earliest = place + 1 if asked is None else asked.stop
         latest = earliest + MAX_GAP
     for relation in find_phrases(tokens, _relation_table(), taken=taken):
         is_close = earliest <= relation.start <= latest
@@ -208,7 +208,7 @@ def _find_heads(
     """The nouns that may be asked for, in order. "part of the dog" asks for the dog, "the dog's bowl" for the bowl."""
     candidates = list(nouns)
     if interrogative is not None:
-        asked = interrogative.noun
+        _, asked = interrogative
         if asked is None:
             return []
         candidates = [asked, *(noun for noun in nouns if noun.start > asked.start)]

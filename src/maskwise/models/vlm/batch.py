@@ -146,7 +146,10 @@ def collate(
     encoded = processor.encode_images(
         [item.image for item in seen if item.image is not None]
     )
-    turns = []
+    token_rows = []
+    label_rows = []
+    image_index = []
+    targets: list[Region] = []
     next_image = 0
     for item in images:
         # -1 stands for a question without an image.
@@ -157,33 +160,29 @@ def collate(
             image_tokens = encoded.token_counts[image]
             next_image += 1
         for sample in item.samples:
-            turn = processor.encode_turn(sample, image_tokens, answer=answers)
-            turns.append((turn, image, sample))
-    rows = [turn for turn, _, _ in turns]
-    input_ids = pad_rows(
-        [row.input_ids for row in rows], processor.pad_token_id, left=not answers
-    )
+            tokens, token_labels, places = processor.encode_turn(
+                sample, image_tokens, answer=answers
+            )
+            token_rows.append(tokens)
+            label_rows.append(token_labels)
+            image_index.append(image)
+            if image >= 0:
+                targets += [sample.targets[place] for place in places]
+    input_ids = pad_rows(token_rows, processor.pad_token_id, left=not answers)
+    token_masks = [[1] * len(tokens) for tokens in token_rows]
     batch = VlmBatch(
         input_ids=input_ids,
-        attention_mask=pad_rows(
-            [[1] * len(row.input_ids) for row in rows], 0, left=not answers
-        ),
+        attention_mask=pad_rows(token_masks, 0, left=not answers),
         mm_token_type_ids=(input_ids == processor.image_token_id).long(),
         asked=processor.find_words(input_ids),
-        image_index=tuple(image for _, image, _ in turns),
+        image_index=tuple(image_index),
         pixel_values=encoded.pixel_values,
         image_grid_thw=encoded.image_grid_thw,
         segmenter_pixels=encoded.segmenter_pixels,
     )
     if not answers:
         return batch
-    targets = [
-        sample.targets[place]
-        for row, image, sample in turns
-        if image >= 0
-        for place in row.targets
-    ]
-    labels = pad_rows([row.labels for row in rows], IGNORED)
+    labels = pad_rows(label_rows, IGNORED)
     return replace(
         batch,
         asked=batch.asked & (labels == IGNORED),

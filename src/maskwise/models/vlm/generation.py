@@ -14,18 +14,20 @@ from transformers import LogitsProcessorList
 
 from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, add_prompts, collate
 from maskwise.models.vlm.mask_type_head import shift_mask_type
-from maskwise.models.vlm.model import DecodedMasks, EncodedFeatures, VlmModel
+from maskwise.models.vlm.model import DecodedMasks, VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.models.vlm.segmenter import SegmenterFeatures
 from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
 from maskwise.schema import Sample
 
 
 class VlmImage(NamedTuple):
-    """An image after both encoders. batch: the image without questions; size: width and height."""
+    """An image after both encoders. batch: the image without questions; language, segmenter: its features."""
 
     image: Image.Image
     batch: VlmBatch
-    features: EncodedFeatures
+    language: ImageFeatures
+    segmenter: SegmenterFeatures
 
     @property
     def size(self) -> tuple[int, int]:
@@ -51,7 +53,9 @@ def encode_image(
     batch = collate([ImageQuestions(image, ())], processor, answers=False).to(
         _device(model)
     )
-    return VlmImage(image, batch, model.encode_images(batch))
+    language, segmenter = model.encode_images(batch)
+    assert segmenter is not None
+    return VlmImage(image, batch, language, segmenter)
 
 
 @torch.inference_mode()
@@ -66,7 +70,7 @@ def generate_answers(
         model.vision_language,
         processor,
         batch,
-        features=image.features.language,
+        features=image.language,
         mask_type_log_odds=model.mask_type_log_odds(batch),
     )
     return _decode_answers(model, processor, image, answers=answers, states=states)
@@ -117,7 +121,7 @@ def read_answers(
         _device(model)
     )
     states = model.vision_language.encode_text(
-        text.text_inputs(), image.features.language, text.image_index
+        text.text_inputs(), image.language, text.image_index
     )
     assert text.labels is not None
     answered = [row >= 0 for row in text.labels]
@@ -157,9 +161,8 @@ def _decode_answers(
         [place for place, token in enumerate(row) if token in seg] for row in answers
     ]
     prompted = torch.cat([state[chosen] for state, chosen in zip(states, places)])
-    assert image.features.segmenter is not None
     owners = torch.zeros(len(prompted), dtype=torch.long, device=prompted.device)
-    masks = model.decode(image.features.segmenter, prompted, owners)
+    masks = model.decode(image.segmenter, prompted, owners)
     generated = []
     first = 0
     for row, chosen in zip(answers, places):

@@ -33,13 +33,6 @@ from maskwise.models.vlm.segmenter import Segmenter, SegmenterFeatures
 from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
 
 
-class EncodedFeatures(NamedTuple):
-    """Images after both encoders; None for a batch without images."""
-
-    language: ImageFeatures
-    segmenter: SegmenterFeatures | None
-
-
 class DecodedMasks(NamedTuple):
     """visible, amodal: logits [n, h, w]. occlusion_rate: [n], or None without an occlusion head."""
 
@@ -90,36 +83,41 @@ class VlmModel(nn.Module):
     def forward(self, batch: VlmBatch) -> VlmOutput:
         """All losses of a batch made by `collate` with answers."""
         weights = self.config.losses
-        features = self.encode_images(
+        language, segmenter = self.encode_images(
             batch, masks=bool(weights.bce or weights.dice or weights.occlusion)
         )
-        states = self._encode_text(batch, features.language)
+        states = self._encode_text(batch, language)
         losses = self._text_losses(batch, states)
         prompted, images = self._prompting_states(batch, states)
         masks = None
-        if features.segmenter is not None:
+        if segmenter is not None:
             masks = self._mask_losses(
-                batch, prompted, features.segmenter, image_index=images, losses=losses
+                batch, prompted, segmenter, image_index=images, losses=losses
             )
-        if features.language is not None:
-            self._dense_losses(batch, prompted, features.language, losses=losses)
+        if language is not None:
+            self._dense_losses(batch, prompted, language, losses=losses)
         loss = sum(
             (getattr(weights, name) * loss for name, loss in losses.items()),
             states.new_zeros(()),
         )
         return VlmOutput(loss, losses, masks)
 
-    def encode_images(self, batch: VlmBatch, *, masks: bool = True) -> EncodedFeatures:
-        """Run both encoders on the images of a batch; without `masks` only that of the vision-language model."""
+    def encode_images(
+        self, batch: VlmBatch, *, masks: bool = True
+    ) -> tuple[ImageFeatures, SegmenterFeatures | None]:
+        """The images of a batch after both encoders; without `masks` only that of the vision-language model.
+
+        Both are None for a batch without images.
+        """
         if batch.pixel_values is None or batch.segmenter_pixels is None:
-            return EncodedFeatures(None, None)
+            return None, None
         language = self.vision_language.encode_images(
             batch.pixel_values, batch.image_grid_thw
         )
         if not masks:
-            return EncodedFeatures(language, None)
+            return language, None
         pixels = batch.segmenter_pixels.to(next(self.segmenter.parameters()).dtype)
-        return EncodedFeatures(language, self.segmenter.encode(pixels))
+        return language, self.segmenter.encode(pixels)
 
     def _encode_text(self, batch: VlmBatch, features: ImageFeatures) -> torch.Tensor:
         """Last hidden states [q, tokens, width]; images without questions have none and train by dense supervision."""

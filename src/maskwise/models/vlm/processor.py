@@ -34,17 +34,6 @@ class EncodedImages:
     token_counts: list[int]
 
 
-@dataclass(frozen=True)
-class EncodedTurn:
-    """A question, with its answer or without. labels: IGNORED outside the answer. targets: the position of the target
-    of each segmentation token.
-    """
-
-    input_ids: list[int]
-    labels: list[int]
-    targets: tuple[int, ...]
-
-
 class VlmProcessor:
     """Texts and images to tensors. `grid_size`: rows and columns of image tokens of a model with a fixed resolution;
     None for a variable one. `extra_tokens`: image tokens beside the grid (a class token).
@@ -190,16 +179,18 @@ class VlmProcessor:
 
     def encode_turn(
         self, sample: Sample, image_tokens: int, *, answer: bool
-    ) -> EncodedTurn:
-        """A question as tokens, with its answer or without."""
+    ) -> tuple[list[int], list[int], tuple[int, ...]]:
+        """A question, with its answer or without: its tokens, its labels (IGNORED outside the answer), and the
+        position of the target of each segmentation token.
+        """
         prompt = self.encode_prompt(sample.question, image_tokens)
         if not answer:
-            return EncodedTurn(prompt, [IGNORED] * len(prompt), ())
+            return prompt, [IGNORED] * len(prompt), ()
         text, targets = write_seg_answer(sample, self.config.seg_tokens)
         answered = [*self._tokens(text), self.eos_token_id]
         self._check_turn(sample, len(prompt) + len(answered) - image_tokens, answered)
         labels = [IGNORED] * len(prompt) + answered
-        return EncodedTurn(prompt + answered, labels, targets)
+        return prompt + answered, labels, targets
 
     def _check_turn(self, sample: Sample, length: int, answered: list[int]) -> None:
         """Refuse a turn that is too long, or whose answer has other segmentation tokens than those of its targets."""

@@ -59,14 +59,10 @@ class CompletionExample(NamedTuple):
     amodal: BoolArray
 
 
-class CompletionBatch(NamedTuple):
-    """Examples with one neighbour each, as tensors whose first axis are the examples. crop: [b, CROP_CHANNELS, s, s];
-    features: [b, 256, s/4, s/4]; amodal: [b, s, s], 0 or 1.
-    """
-
-    crop: Tensor
-    features: Tensor
-    amodal: Tensor
+CompletionBatch = tuple[Tensor, Tensor, Tensor]
+"""Examples with one neighbour each, as tensors whose first axis are the examples: crops [b, CROP_CHANNELS, s, s],
+features [b, 256, s/4, s/4], and amodal masks [b, s, s], 0 or 1.
+"""
 
 
 class CropPool:
@@ -94,11 +90,14 @@ def make_batch(
 ) -> CompletionBatch:
     """A batch of augmented examples."""
     examples = [augmented_example(pool.draw(random), random) for _ in range(size)]
-    crops, features, amodal = (
-        np.stack(arrays).astype(np.float32) for arrays in zip(*examples)
-    )
-    return CompletionBatch(
-        *(torch.from_numpy(array) for array in (crops[:, 0], features, amodal))
+    # An augmented example has one neighbour.
+    crops = np.stack([example.crops[0] for example in examples])
+    features = np.stack([example.features for example in examples])
+    amodal = np.stack([example.amodal for example in examples])
+    return (
+        torch.from_numpy(crops.astype(np.float32)),
+        torch.from_numpy(features.astype(np.float32)),
+        torch.from_numpy(amodal.astype(np.float32)),
     )
 
 

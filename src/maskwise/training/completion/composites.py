@@ -77,7 +77,7 @@ def write_composites(
 
     rows: the images. Files that exist are kept. An original is written once for all seeds.
     """
-    cutouts = CutoutSource.of(dataset)
+    cutouts = CutoutSource(dataset)
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
         paths = []
@@ -88,6 +88,7 @@ def write_composites(
             for name, member in zip(names, pair):
                 path = folder / f"{name}.npz"
                 if not path.exists():
+                    assert member.data is not None
                     with Image.open(io.BytesIO(member.data)) as image:
                         write_crops(
                             path,

@@ -11,14 +11,16 @@ NEAR_WEIGHT = 4.0
 
 def completion_loss(network: nn.Module, batch: CompletionBatch) -> dict[str, Tensor]:
     """network: a CompletionUNet. Only pixels of the neighbour count: elsewhere nothing can be hidden behind it."""
-    logits, front_logits = network(batch.crop, batch.features)
-    visible = batch.crop[:, 3]
-    hull = batch.crop[:, 4]
-    neighbour = batch.crop[:, 5]
-    hidden = batch.amodal * neighbour
+    crop, features, amodal = batch
+    logits, front_logits = network(crop, features)
+    # Channels 0 to 2 are the colors; the others see `CROP_CHANNELS`.
+    visible = crop[:, 3]
+    hull = crop[:, 4]
+    neighbour = crop[:, 5]
+    hidden = amodal * neighbour
     weight = neighbour * (1 + (NEAR_WEIGHT - 1) * hull.maximum(hidden))
     entropy = F.binary_cross_entropy_with_logits(
-        logits, batch.amodal, weight, reduction="none"
+        logits, amodal, weight, reduction="none"
     )
     probability = logits.sigmoid() * neighbour
     overlap = (probability * hidden).sum((1, 2))

@@ -179,7 +179,7 @@ def _cover(
     dataset: Dataset, rows: list[int], options: OccludeOptions
 ) -> list[ObjectCrop]:
     """Covered pairs of a dataset with one seed."""
-    cutouts = CutoutSource.of(dataset)
+    cutouts = CutoutSource(dataset)
     label = f"covered pairs of {dataset.path}, seed {options.seed}"
     crops: list[ObjectCrop] = []
     for row in track_items(rows, label, len(rows)):

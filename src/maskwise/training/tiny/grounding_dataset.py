@@ -30,31 +30,24 @@ class GroundingQuestion(NamedTuple):
     targets: Float32Array
 
 
-class GroundingExample(NamedTuple):
-    """The objects of an image and the questions about it."""
+GroundingExample = tuple[ObjectFeatures, list[GroundingQuestion]]
+"""The objects of an image and the questions about it."""
 
-    features: ObjectFeatures
-    questions: list[GroundingQuestion]
-
-
-class SceneDetections(NamedTuple):
-    """The features of n detections, and the index of the annotated object that each one is, or -1."""
-
-    features: ObjectFeatures
-    matches: Int64Array
+SceneDetections = tuple[ObjectFeatures, Int64Array]
+"""The features of n detections, and the index of the annotated object that each one is, or -1."""
 
 
 def annotated_objects(example: SceneExample) -> SceneDetections:
     """The annotations, as a perfect detector would return them."""
     objects = example.objects()
-    return SceneDetections(object_features(objects), np.arange(len(objects.visible)))
+    return object_features(objects), np.arange(len(objects.visible))
 
 
 def detect_objects(model: Tiny, example: SceneExample) -> SceneDetections:
     """The detections of a model."""
     objects = model.detect(example.image)
     matches = match_masks(objects.visible, example.objects().visible)
-    return SceneDetections(object_features(objects), np.array(matches, np.int64))
+    return object_features(objects), np.array(matches, np.int64)
 
 
 def detect_all(
@@ -74,13 +67,17 @@ def make_grounding_example(
     example: SceneExample, detections: SceneDetections
 ) -> GroundingExample:
     """The questions of an example with targets among the detections; a target that was not detected is left out."""
-    index = {int(match): i for i, match in enumerate(detections.matches) if match >= 0}
+    features, matches = detections
+    detection_of = {}
+    for detection, annotated in enumerate(matches.tolist()):
+        if annotated >= 0:
+            detection_of[annotated] = detection
     questions = []
     for question in example.questions:
-        targets = np.zeros((len(detections.matches), 1 + MAX_PARTS), np.float32)
+        targets = np.zeros((len(matches), 1 + MAX_PARTS), np.float32)
         for annotated, part in question.targets:
-            if annotated in index:
-                targets[index[annotated], part] = 1
+            if annotated in detection_of:
+                targets[detection_of[annotated], part] = 1
         phrase = (
             None
             if question.noun_phrase is None
@@ -89,35 +86,38 @@ def make_grounding_example(
         questions.append(
             GroundingQuestion(tokenize([question.text])[0], phrase, targets)
         )
-    return GroundingExample(detections.features, questions)
+    return features, questions
 
 
 def _write_shard(path: Path, scenes: list[SceneDetections]) -> None:
+    all_unary = []
+    all_pairwise = []
+    all_matches = []
+    for features, matches in scenes:
+        all_unary.append(features.unary)
+        all_pairwise.append(features.pairwise.reshape(-1, PAIRWISE_FEATURES))
+        all_matches.append(matches)
     with atomic_write(path) as file:
         np.savez(
             file,
-            counts=np.array([len(scene.matches) for scene in scenes]),
-            unary=np.concatenate([scene.features.unary for scene in scenes]),
-            pairwise=np.concatenate(
-                [
-                    scene.features.pairwise.reshape(-1, PAIRWISE_FEATURES)
-                    for scene in scenes
-                ]
-            ),
-            matches=np.concatenate([scene.matches for scene in scenes]),
+            counts=np.array([len(matches) for matches in all_matches]),
+            unary=np.concatenate(all_unary),
+            pairwise=np.concatenate(all_pairwise),
+            matches=np.concatenate(all_matches),
         )
 
 
 def _read_shard(path: Path) -> Iterator[SceneDetections]:
     with np.load(path, allow_pickle=False) as stored:
         columns = {name: stored[name] for name in stored.files}
-    at = pairs = 0
+    at = 0
+    pairs = 0
     for n in columns["counts"].tolist():
         unary = columns["unary"][at : at + n]
         matches = columns["matches"][at : at + n]
         pairwise = columns["pairwise"][pairs : pairs + n * n].reshape(
             n, n, PAIRWISE_FEATURES
         )
-        yield SceneDetections(ObjectFeatures(unary, pairwise), matches)
+        yield ObjectFeatures(unary, pairwise), matches
         at = at + n
         pairs = pairs + n * n

@@ -270,11 +270,10 @@ def _grounding_examples(
         make_grounding_example(example, annotated_objects(example))
         for example in examples
     ]
-    usable = [
-        example
-        for example in DETECTED_REPEATS * detected + annotated
-        if example.questions and len(example.features.unary)
-    ]
+    usable = []
+    for features, questions in DETECTED_REPEATS * detected + annotated:
+        if questions and len(features.unary):
+            usable.append((features, questions))
     if not usable:
         raise MaskwiseError(
             "no image has both an object and a question: the grounder cannot be trained"

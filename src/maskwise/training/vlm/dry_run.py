@@ -191,11 +191,11 @@ def _tokens_of(source: Source, index: int, processor: VlmProcessor) -> list[int]
     item = source[index]
     images = [] if item.image is None else [item.image]
     image_tokens = sum(processor.encode_images(images).token_counts)
-    turns = [
-        processor.encode_turn(sample, image_tokens, answer=True)
-        for sample in item.samples
-    ]
-    return [len(turn.input_ids) for turn in turns]
+    lengths = []
+    for sample in item.samples:
+        tokens, _, _ = processor.encode_turn(sample, image_tokens, answer=True)
+        lengths.append(len(tokens))
+    return lengths
 
 
 # -- memory
