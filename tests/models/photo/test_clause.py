@@ -62,9 +62,10 @@ def asked_word(text: str) -> str | None:
     (tokens,) = split_sentences(text)
     interrogative = find_interrogative(tokens, _find_nouns(tokens))
     assert interrogative is not None
-    if interrogative.noun is None:
+    _, noun = interrogative
+    if noun is None:
         return None
-    return tokens[interrogative.noun.start].word
+    return tokens[noun.start].word
 
 
 @pytest.mark.parametrize(
