@@ -70,7 +70,7 @@ EXTRAS = {
     "accelerate": ["models", "training"],
     "anthropic": ["writers"],
     "datasets": ["downloads"],
-    "huggingface_hub": ["builder", "models", "training"],
+    "huggingface_hub": ["builder", "integrations", "models", "training"],
     "litestar": ["server"],
     "onnx": ["models", "training"],
     "openai": ["writers"],

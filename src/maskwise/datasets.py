@@ -18,7 +18,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from maskwise.benchmarks import find_reader
-from maskwise.downloads.hub import PREFIX, Hub, load_hub_dataset
+from maskwise.downloads.hub import (
+    PREFIX,
+    Hub,
+    OpenRows,
+    load_hub_dataset,
+    load_open_rows,
+)
 from maskwise.downloads.local_files import data_folder
 from maskwise.downloads.table import list_downloads
 from maskwise.errors import StoreError, did_you_mean
@@ -50,7 +56,7 @@ HASH_LENGTH = 16
 
 
 def load_dataset(
-    data: "str | os.PathLike[str] | Dataset",
+    data: "str | os.PathLike[str] | Dataset | OpenRows",
     *,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
@@ -59,14 +65,16 @@ def load_dataset(
     """Open a dataset: a sequence of samples that can be sliced and filtered.
 
     data: `world`, which comes with maskwise, the name of a downloaded dataset, a dataset folder, a release, or
-    `hf:owner/name`, which is streamed from the Hugging Face hub on first use. An open dataset is returned as it is.
-    images: the folder of the images, if not the one that the dataset names. split: of a dataset of the hub. hub: where
-    such a dataset comes from, if not from the package `datasets`.
+    `hf:owner/name`, which is streamed from the Hugging Face hub on first use. An open dataset is returned as it is; an
+    open `datasets.Dataset` is converted. images: the folder of the images, if not the one that the dataset names.
+    split: of a dataset of the hub. hub: where such a dataset comes from, if not from the package `datasets`.
 
     Example: data = load_dataset("world")[:20]
     """
     if isinstance(data, Dataset):
         return data
+    if isinstance(data, OpenRows):
+        return Dataset.open(load_open_rows(data))
     if not isinstance(data, str | os.PathLike):
         raise StoreError(
             "expected the name or folder of a dataset, "

@@ -55,6 +55,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Other tools": {
         "lmms-eval": ("lmms_eval:lmms_eval", "Write tasks for lmms-eval"),
+        "publish": ("publish:publish", "Publish the results of a run"),
         "worker": ("worker:worker", "Write the file that serves an older environment"),
     },
 }

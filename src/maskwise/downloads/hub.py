@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -40,6 +40,10 @@ READERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("weatherreasonseg", frozenset({"image", "text", "mask"})),
 )
 """Readers by the columns they need, the first that fits. A matrix as `mask` is checked before."""
+
+
+ROWS_AT_ONCE = 16
+"""Rows of a dataset in memory that become one batch: some megabytes of images."""
 
 
 class Hub(Protocol):
@@ -74,6 +78,39 @@ class DatasetsHub:
             # Reading may fail at any row, with exceptions of many libraries.
             except Exception as error:
                 raise DownloadError(_explain(name, error)) from error
+
+
+@runtime_checkable
+class OpenRows(Protocol):
+    """A `datasets.Dataset`, known by its attributes: `datasets` need not be imported to recognize one."""
+
+    _fingerprint: str
+    split: Any
+
+    def with_format(self, type: str) -> Any:
+        """The same rows in another form."""
+
+
+class RowsInMemory:
+    """An open `datasets.Dataset` in the place of the hub: one split."""
+
+    def __init__(self, rows: OpenRows) -> None:
+        self.rows = rows
+
+    def splits(self, name: str) -> list[str]:
+        """The split that the rows say they are, else `data`."""
+        return [str(self.rows.split or "data")]
+
+    def batches(self, name: str, split: str) -> Iterator[pa.Table]:
+        """The rows, a few at a time, images as bytes."""
+        yield from self.rows.with_format("arrow").iter(batch_size=ROWS_AT_ONCE)
+
+
+def load_open_rows(rows: OpenRows) -> Path:
+    """The dataset folder of a `datasets.Dataset`, in the data folder; equal rows are converted once."""
+    return load_hub_dataset(
+        f"{PREFIX}memory-{rows._fingerprint}", hub=RowsInMemory(rows)
+    )
 
 
 def load_hub_dataset(

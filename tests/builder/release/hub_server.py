@@ -112,7 +112,11 @@ class HubHandler(BaseHTTPRequestHandler):
         url = (
             f"{self.server.address}/datasets/{self.server.repository}/commit/{'1' * 40}"
         )
-        self._reply(200, {"success": True, "commitUrl": url, "commitOid": "1" * 40})
+        response = {"success": True, "commitUrl": url, "commitOid": "1" * 40}
+        if "create_pr=1" in self.path:
+            discussion = f"{self.server.address}/{self.server.repository}/discussions/7"
+            response["pullRequestUrl"] = discussion
+        self._reply(200, response)
 
     def _entry(self, name: str) -> dict[str, Any]:
         return {

@@ -1,5 +1,7 @@
 """Upload a release to the Hugging Face hub (extra `release`)."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from maskwise.errors import MissingDependencyError, ReleaseError
@@ -15,7 +17,6 @@ def push_release(folder: Path, repository: str, *, public: bool = False) -> str:
     """
     try:
         from huggingface_hub import HfApi  # noqa: PLC0415
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
     except ImportError:
         raise MissingDependencyError(
             "uploading", "huggingface_hub", extra="release"
@@ -23,7 +24,7 @@ def push_release(folder: Path, repository: str, *, public: bool = False) -> str:
     check_release(folder)
     manifest = read_release(folder)
     api = HfApi()
-    try:
+    with explain_hub_errors(repository):
         api.create_repo(
             repository, repo_type="dataset", private=not public, exist_ok=True
         )
@@ -34,6 +35,16 @@ def push_release(folder: Path, repository: str, *, public: bool = False) -> str:
             commit_message=f"{manifest.name} {manifest.version}",
             delete_patterns=["data/*"],
         )
+    return str(commit.commit_url)
+
+
+@contextlib.contextmanager
+def explain_hub_errors(repository: str) -> Iterator[None]:
+    """Turn what huggingface_hub raises during an upload into a ReleaseError that says what to do."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
+
+    try:
+        yield
     except HFValidationError as error:
         raise ReleaseError(
             f"{repository!r} is no repository name (USER/NAME): {error}"
@@ -49,7 +60,6 @@ def push_release(folder: Path, repository: str, *, public: bool = False) -> str:
         raise ReleaseError(
             f"the upload to {repository} failed: {type(error).__name__}: {error}"
         ) from error
-    return str(commit.commit_url)
 
 
 def check_release(folder: Path) -> None:
