@@ -67,10 +67,11 @@ def read_task(path: Path) -> dict[str, Any]:
 
 def test_every_benchmark_has_a_task_with_its_protocol(tasks: Path) -> None:
     for name in BENCHMARKS.names():
-        task = read_task(tasks / f"maskwise_{name}.yaml")
+        identifier = name.replace("+", "_plus").replace("-", "_")
+        task = read_task(tasks / f"maskwise_{identifier}.yaml")
         metrics = [entry["metric"] for entry in task["metric_list"]]
         protocol = mw.list_benchmarks()[name]
-        assert task["task"] == f"maskwise_{name}"
+        assert task["task"] == f"maskwise_{identifier}"
         assert metrics[-2:] == ["strict_giou", "strict_ciou"]
         assert metrics[0].removesuffix("_giou") in protocol
 

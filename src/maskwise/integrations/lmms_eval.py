@@ -140,7 +140,7 @@ def write_tasks(folder: Path, datasets: Mapping[str, Dataset]) -> list[str]:
         )
         _write_task(folder, name, benchmark.title, comment, protocols)
     aggregations = [
-        f'{protocol}_{metric} = aggregation("{protocol}", "{metric}")'
+        f'{_metric_name(protocol, metric)} = aggregation("{protocol}", "{metric}")'
         for protocol in sorted(protocols_used)
         for metric in MAIN_METRICS
     ]
@@ -150,7 +150,16 @@ def write_tasks(folder: Path, datasets: Mapping[str, Dataset]) -> list[str]:
 
 
 def _task_name(dataset: str) -> str:
-    return PREFIX + re.sub(r"\W+", "_", dataset)
+    return PREFIX + _identifier(dataset)
+
+
+def _metric_name(protocol: str, metric: str) -> str:
+    return f"{_identifier(protocol)}_{metric}"
+
+
+def _identifier(text: str) -> str:
+    """A name for Python and for the command line of lmms-eval; RefCOCO and RefCOCO+ stay apart."""
+    return re.sub(r"\W+", "_", text.replace("+", "_plus"))
 
 
 def _protocols(official: str | None) -> list[str]:
@@ -174,7 +183,7 @@ def _write_task(
     folder: Path, name: str, title: str, comment: str, protocols: Sequence[str]
 ) -> None:
     metrics = [
-        METRIC.format(metric=f"{protocol}_{metric}")
+        METRIC.format(metric=_metric_name(protocol, metric))
         for protocol in protocols
         for metric in MAIN_METRICS
     ]
@@ -227,7 +236,7 @@ def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, str
     """For each metric what its aggregation needs: the dataset, the sample and the reply."""
     row = {"dataset": doc["dataset"], "sample": doc["id"], "reply": results[0]}
     names = [
-        f"{protocol}_{metric}"
+        _metric_name(protocol, metric)
         for protocol in doc["protocols"]
         for metric in MAIN_METRICS
     ]
