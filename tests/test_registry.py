@@ -119,6 +119,19 @@ def test_plug_ins_are_found_and_loaded_on_use(monkeypatch: pytest.MonkeyPatch) -
     assert registry.load("theirs", type).__name__ == "FileWrapper"
 
 
+def test_plug_ins_describe_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, _ = make_registry(
+        monkeypatch,
+        broken="nowhere.at_all:X",
+        painter="tests.harness.fakes:Painter",
+    )
+    assert registry.describe_plug_ins() == {
+        "broken": "from nowhere.at_all:X",
+        "painter": "Answers at once, by the words and the image: a strip whose width both decide. "
+        "(tests.harness.fakes:Painter, an unknown package)",
+    }
+
+
 def test_a_broken_plug_in_disables_only_itself(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -177,3 +177,10 @@ def test_drawing_says_what_is_missing() -> None:
         Prediction(regions=[FOUND]).plot("scene.jpg")  # type: ignore[arg-type]
     with pytest.raises(RecordError, match="was not read from a dataset"):
         Sample(id="s", image_id="p", question="?").plot()
+
+
+def test_the_repr_of_a_sample_counts_unnamed_targets() -> None:
+    region = Region(id="r", name="", visible=Mask.empty(2, 2))
+    sample = Sample(id="s", image_id="i", question="what?", targets=(region,))
+    assert "targets=[unnamed]" in repr(sample)
+    assert "targets=[]" in repr(msgspec.structs.replace(sample, targets=()))

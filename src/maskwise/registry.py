@@ -15,6 +15,7 @@ a built-in: the built-in wins, and a warning names the package.
 """
 
 import importlib
+import inspect
 import logging
 import sys
 from collections.abc import Mapping
@@ -150,6 +151,27 @@ class Registry:
             else:
                 problems[name] = ""
         return problems
+
+    def describe_plug_ins(self) -> dict[str, str]:
+        """Import every plug-in and describe it by its own name and the first line of its
+        docstring; one without these, or that cannot be imported, as `list` does.
+        """
+        descriptions = {}
+        for name, point in self.plug_ins.items():
+            try:
+                loaded = self._load_plug_in(point)
+            except MaskwiseError:
+                descriptions[name] = _describe_plug_in(point)
+                continue
+            own_name = getattr(loaded, "name", None)
+            parts = [own_name if isinstance(own_name, str) else ""]
+            parts.append((inspect.getdoc(loaded) or "").partition("\n")[0])
+            text = ": ".join(part for part in parts if part and part != name)
+            origin = f"{_place(point)}, {_package(point)}"
+            descriptions[name] = (
+                f"{text} ({origin})" if text else _describe_plug_in(point)
+            )
+        return descriptions
 
     def _find_plug_ins(self) -> dict[str, EntryPoint]:
         chosen: dict[str, EntryPoint] = {}

@@ -206,7 +206,9 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
         )
 
     def __repr__(self) -> str:
-        names = ", ".join(_shorten(region.name, 24) for region in self.targets[:4])
+        names = ", ".join(
+            _shorten(region.name, 24) or "unnamed" for region in self.targets[:4]
+        )
         more = f", ... {len(self.targets)} in all" if len(self.targets) > 4 else ""
         return (
             f"Sample({self.id!r}, {_shorten(self.question, 80)!r}, mask_type={self.mask_type!r}, "

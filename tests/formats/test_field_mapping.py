@@ -177,6 +177,12 @@ def test_parquet_with_images_inside(tmp_path: Path) -> None:
     assert [sample.question for sample in dataset] == [
         f"question {number}" for number in range(4)
     ]
+    # One of the files stands for its split.
+    file = tmp_path / "in/data/val-00000-of-00002.parquet"
+    convert_annotations(find_benchmark("r2sm"), file, tmp_path / "of_file")
+    of_file = Dataset.open(tmp_path / "of_file")
+    assert of_file.samples.id == dataset.samples.id
+    assert of_file.name == dataset.name
 
 
 def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:

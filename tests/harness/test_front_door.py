@@ -315,3 +315,25 @@ def test_a_benchmark_is_read_by_name(tmp_path: Path) -> None:
     assert mw.load_dataset(tmp_path / "data").samples.id == scenes.samples.id
     with pytest.raises(mw.UnknownNameError, match="mmr"):
         mw.read_dataset("mmrr", tmp_path, tmp_path / "other")
+
+
+def test_runs_in_memory_are_called_by_their_model(run: mw.Run, noisy: mw.Run) -> None:
+    comparison = mw.compare(run, noisy)
+    assert comparison.a == f"{run.model_name} (in memory)"
+
+
+def test_a_dataset_without_questions_says_how_to_write_some(tmp_path: Path) -> None:
+    with mw.DatasetWriter(tmp_path / "empty", name="empty"):
+        pass
+    with pytest.raises(mw.StoreError, match=r"`maskwise build RECIPE .*` writes"):
+        mw.evaluate("tiny", tmp_path / "empty")
+
+
+def test_mask_types_that_a_model_never_states_are_not_compared(
+    run: mw.Run, data: mw.Dataset
+) -> None:
+    """The oracle states them, arrays do not."""
+    empty = [np.zeros((0, 224, 224), bool)] * len(data)
+    masks = mw.score(empty, data, protocols="strict")
+    assert "mask_type_accuracy" in mw.compare(run, run).metrics
+    assert "mask_type_accuracy" not in mw.compare(run, masks).metrics

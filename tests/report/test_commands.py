@@ -94,3 +94,11 @@ def test_help_has_an_example(command: str) -> None:
     assert f"Example: maskwise {command}" in " ".join(
         run(command, "--help").stdout.split()
     )
+
+
+def test_a_comparison_is_not_written_as_something_else(
+    toy: Path, tmp_path: Path
+) -> None:
+    done = run("compare", toy / "far", toy / "near", "--out", tmp_path / "c.tex")
+    assert "expected .html" in str(done.exception)
+    assert not (tmp_path / "c.tex").exists()

@@ -31,12 +31,16 @@ def ls(
     Example: maskwise ls benchmarks
     """
     from maskwise.cli.output import print_json
+    from maskwise.registry import MODELS
 
     if what == "plugins":
         listed = {"plugins": _check_plug_ins()}
     else:
         everything = _list_all()
         listed = everything if what is None else {what: everything[what]}
+    if what == "models":
+        # Only where models alone are asked for: importing those of others may take seconds.
+        listed["models"] |= MODELS.describe_plug_ins()
     if as_json:
         print_json(listed)
     else:

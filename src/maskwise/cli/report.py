@@ -119,6 +119,8 @@ def compare(
     from maskwise.report.run_data import RunPaths
     from maskwise.runs import load_run
 
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise StoreError(f"{out}: a comparison is written as a page; expected .html")
     run_a = load_run(a)
     run_b = load_run(b)
     comparison = compare_runs(run_a, run_b, protocol=protocol)

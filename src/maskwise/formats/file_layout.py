@@ -11,6 +11,9 @@ from maskwise.errors import FormatError
 Size = tuple[int, int]
 """Height and width."""
 
+SHARD = re.compile(r"-\d+-of-\d+$")
+"""What the name of a file ends with that is one of several of a split, as `datasets` names them."""
+
 
 class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     """Files below the folder that a user names.
@@ -106,8 +109,9 @@ def _split_of_file(path: Path, layout: FileLayout) -> str:
         if match and not match.groups() and layout.splits:
             raise FormatError(f"{path}: choose a split: {', '.join(layout.splits)}")
         if match:
-            return match[1] if match.groups() else path.parent.resolve().name
-    return path.stem
+            name = match[1] if match.groups() else path.parent.resolve().name
+            return SHARD.sub("", name)
+    return SHARD.sub("", path.stem)
 
 
 def _to_regex(pattern: str) -> re.Pattern[str]:

@@ -191,7 +191,8 @@ def open_session(
         plan = Plan.from_dataset(dataset, limit=limit, seed=seed)
         if not plan.samples:
             raise StoreError(
-                f"{dataset.path} has no samples, so there is nothing to evaluate"
+                f"{dataset.path} has no samples, so there is nothing to evaluate; "
+                f"`maskwise build RECIPE {dataset.path}` writes questions about annotated images"
             )
         yield PredictionSession(
             worker=worker,

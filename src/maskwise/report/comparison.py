@@ -33,6 +33,7 @@ from maskwise.protocols.significance import (
 )
 from maskwise.report.formatting import format_difference, format_p, format_value
 from maskwise.report.metric_labels import metric_label
+from maskwise.report.protocol_order import states_mask_types
 from maskwise.report.sample_selection import largest
 from maskwise.runs import Run, load_run
 from maskwise.runs.tables import MAIN_METRICS
@@ -224,6 +225,10 @@ def compare_runs(pair: RunPair) -> RunComparison:
     metrics = [
         comparable_metrics(run, pair.protocol, shared) for run in (pair.a, pair.b)
     ]
+    if not (states_mask_types(pair.a) and states_mask_types(pair.b)):
+        # The type of a prediction that states none is that of its masks: no decision of the model.
+        for run_metrics in metrics:
+            run_metrics.pop("mask_type_accuracy", None)
     everything = ImageGroups.single(pair.a.clusters)
     comparisons = compare_metrics(metrics[0], metrics[1], everything, level)
     overall = {

@@ -43,7 +43,7 @@ METRIC_LABELS = {
     "giou": MetricLabel("gIoU", "mean IoU, as the protocol averages", _MASKS),
     "ciou": MetricLabel(
         "cIoU",
-        "summed intersection over summed union; under strict, of matched masks",
+        "summed intersection over summed union, as the protocol pairs masks",
         _MASKS,
     ),
     "boundary_iou": MetricLabel(

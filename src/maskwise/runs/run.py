@@ -196,8 +196,12 @@ class Run:
 
     @property
     def location(self) -> str:
-        """The folder, for messages."""
-        return "the run in memory" if self.folder is None else str(self.folder)
+        """The folder, or the model of a run in memory, for messages."""
+        if self.folder is not None:
+            return str(self.folder)
+        if self.info.evaluation is None and self.info.predictions is None:
+            return "the run in memory"
+        return f"{self.model_name} (in memory)"
 
     @property
     def model_name(self) -> str:
