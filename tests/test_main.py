@@ -1,5 +1,7 @@
 """The program `maskwise`."""
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import maskwise
+from maskwise.cli import main as cli_main
 
 
 def start(*arguments: str, **options: object) -> "subprocess.Popen[str]":
@@ -41,3 +44,31 @@ def test_ctrl_c_while_loading_ends_the_program_quietly(
         process.send_signal(signal.SIGINT)
         assert process.communicate() == ("", "")
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_errors_of_the_disk_are_one_line(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise OSError(number, os.strerror(number), "/disk/file")
+
+    monkeypatch.setattr(cli_main, "app", fail)
+    with pytest.raises(SystemExit) as caught:
+        cli_main.main()
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"maskwise: [Errno {number}]")
+    assert "/disk/file" in said
+    assert "Traceback" not in said
+
+
+def test_other_errors_of_the_system_keep_their_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> None:
+        raise FileNotFoundError(errno.ENOENT, "none", "file")
+
+    monkeypatch.setattr(cli_main, "app", fail)
+    with pytest.raises(FileNotFoundError):
+        cli_main.main()

@@ -1,11 +1,15 @@
 """The training loop of all models, on a network of two weights."""
 
+import errno
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +103,100 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
     assert sorted(path.name for path in folder.iterdir()) == ["partial", "step-0000007"]
     resumed = train(tmp_path / "killed", line_task())
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+KILL_POINTS = 24
+
+
+def train_and_kill(folder: Path, kill_at: int) -> bool:
+    """Train in a forked process that kills itself before a change of the disk. Returns whether it was killed."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        return os.WIFSIGNALED(status)
+    count = 0
+
+    def count_or_die(function: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **named)
+
+        return call
+
+    for module, name in ((os, "fsync"), (os, "replace"), (shutil, "rmtree")):
+        setattr(module, name, count_or_die(getattr(module, name)))
+    try:
+        torch.set_num_threads(1)
+        train(folder, line_task())
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.posix
+def test_kills_at_every_change_of_the_disk_do_not_change_the_weights(
+    tmp_path: Path,
+) -> None:
+    """One run, killed again and again, each time at another change of the disk inside a checkpoint."""
+    train(tmp_path / "straight", line_task())
+    kills = sum(
+        train_and_kill(tmp_path / "killed", kill_at)
+        for kill_at in range(1, KILL_POINTS + 1)
+    )
+    assert kills >= 20
+    train(tmp_path / "killed", line_task())
+    straight = (tmp_path / "straight" / "line.safetensors").read_bytes()
+    assert (tmp_path / "killed" / "line.safetensors").read_bytes() == straight
+
+
+def test_a_full_disk_keeps_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = train(tmp_path / "straight", line_task())
+    with pytest.raises(Killed):
+        train(tmp_path / "full", line_task(killed_at=10))
+    write_tensors = checkpoints.write_tensors
+
+    def write_or_fail(path: Path, tensors: dict[str, torch.Tensor]) -> None:
+        if path.name == "optimizer.safetensors":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_tensors(path, tensors)
+
+    monkeypatch.setattr(checkpoints, "write_tensors", write_or_fail)
+    with pytest.raises(MaskwiseError, match=r"step 14 cannot be written.*No space left"):
+        train(tmp_path / "full", line_task())
+    monkeypatch.undo()
+    folder = tmp_path / "full" / "checkpoints" / "line"
+    assert [path.name for path in folder.iterdir()] == ["step-0000007"]
+    resumed = train(tmp_path / "full", line_task())
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("state.json", b"[]"),
+        ("state.json", b"{"),
+        ("state.json", b'{"step": "x"}'),
+        ("state.json", b'{"step": null}'),
+        ("model.safetensors", b"\x80\x04cos\nsystem\n"),
+        ("model.safetensors", (2**62).to_bytes(8, "little") + b"{}"),
+        ("optimizer.safetensors", (2**40).to_bytes(8, "little") + b"{" * 100),
+        ("averaged.safetensors", b""),
+    ],
+)
+def test_a_tampered_checkpoint_is_refused(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    """Pickles, headers of impossible lengths and invalid states."""
+    with pytest.raises(Killed):
+        train(tmp_path, line_task(killed_at=10))
+    (checkpoint,) = (tmp_path / "checkpoints" / "line").iterdir()
+    (checkpoint / name).write_bytes(content)
+    with pytest.raises(MaskwiseError, match="is not a usable checkpoint"):
+        train(tmp_path, line_task())
 
 
 def test_progress_is_reported_up_to_the_last_step(

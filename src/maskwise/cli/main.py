@@ -1,5 +1,6 @@
 """The command line: one program with the commands of `commands.py`, each loaded when it is given."""
 
+import errno
 import logging
 import sys
 from typing import Annotated, Any
@@ -74,6 +75,22 @@ def options(
     logs.configure(level)
 
 
+DISK_ERRORS = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENAMETOOLONG,
+    }
+)
+"""Errors of the system that are no mistake of the program: the user has to make room, or to choose another place."""
+
+
 def main() -> None:
     """Run the command line. An error that the user can fix is printed in one line, with exit code 2."""
     try:
@@ -81,6 +98,12 @@ def main() -> None:
     except MaskwiseError as error:
         logging.getLogger(__name__).debug("the command failed", exc_info=True)
         echo(f"maskwise: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        logging.getLogger(__name__).debug("the command failed", exc_info=True)
+        echo(f"maskwise: {error}; make room or choose another place", err=True)
         sys.exit(2)
 
 

@@ -81,8 +81,22 @@ class StageCheckpoints:
         self.keep = keep
 
     def save(self, step: int) -> None:
-        """Write a checkpoint and remove the oldest. All processes have to call this."""
+        """Write a checkpoint and remove the oldest. All processes have to call this.
+
+        MaskwiseError where the disk is full or cannot be written; the checkpoints before are kept.
+        """
         partial = self.folder / "partial"
+        try:
+            self._save(step, partial)
+        except OSError as error:
+            # What is incomplete would take the space that is missing.
+            shutil.rmtree(partial, ignore_errors=True)
+            raise MaskwiseError(
+                f"{self.folder}: the checkpoint of step {step} cannot be written: {error}; "
+                "the one before is kept, and repeating the command continues from it"
+            ) from error
+
+    def _save(self, step: int, partial: Path) -> None:
         deepspeed = is_deepspeed(self.accelerator)
         weights = gather_weights(self.network, self.stored_names)
         moments = {} if deepspeed else self._gather_moments()
