@@ -165,7 +165,9 @@ def test_a_full_disk_keeps_the_checkpoint_before(
         write_tensors(path, tensors)
 
     monkeypatch.setattr(checkpoints, "write_tensors", write_or_fail)
-    with pytest.raises(MaskwiseError, match=r"step 14 cannot be written.*No space left"):
+    with pytest.raises(
+        MaskwiseError, match=r"step 14 cannot be written.*No space left"
+    ):
         train(tmp_path / "full", line_task())
     monkeypatch.undo()
     folder = tmp_path / "full" / "checkpoints" / "line"
