@@ -160,6 +160,6 @@ def test_write_writes_a_folder_that_is_read_again(
         capsys, monkeypatch, "write", "cocoa", "world", "--out", tmp_path / "other"
     )
     assert (
-        "unknown format to write 'cocoa'; known: coco, fiftyone, huggingface, labelstudio, png"
+        "unknown format to write 'cocoa'; known: coco, fiftyone, gcg_json, huggingface, labelstudio"
         in error
     )

@@ -29,11 +29,11 @@ def write(
         ),
     ] = False,
 ) -> None:
-    """Write a dataset in another format: to share (coco, fiftyone, huggingface, labelstudio, png) or to train with
-    (lisa, mmr_json, segzero, sa2va, gcg_json, qwen2_vl, qwen2_5_vl, qwen3_vl).
+    """Write a dataset in another format, to share it or to train with it.
 
-    `maskwise read` of the same format reads the folder again. The first five keep all regions, masks, questions,
-    answers and tags; for the others the command prints what the format cannot say, with counts.
+    To share: coco, fiftyone, huggingface, labelstudio, png. They keep all regions, masks, questions, answers and tags.
+    To train: lisa, mmr_json, segzero, sa2va, gcg_json, qwen2_vl, qwen2_5_vl, qwen3_vl. The command prints what such a
+    format cannot say, with counts. `maskwise read` of the same format reads the folder again.
 
     Example: maskwise write coco data/val --out coco_val
     """
