@@ -94,6 +94,29 @@ def evaluate_model(
     debug: Debug = False,
     timeout: Timeout = None,
     images: ImagesFolder = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            "--repeat",
+            min=2,
+            help="Evaluate this many times, and report the deviation between repeats.",
+        ),
+    ] = None,
+    vary: Annotated[
+        str | None,
+        typer.Option(
+            "--vary",
+            metavar="OPTION[=A,B,...]",
+            help="An option of the model that differs between repeats: seed, template, batch_size=1,4,16.",
+        ),
+    ] = None,
+    include_repeats: Annotated[
+        bool,
+        typer.Option(
+            "--include-repeats",
+            help="With --repeat: intervals that contain the deviation between repeats.",
+        ),
+    ] = False,
     out: Out = None,
     track: TrackerNames = None,
     show_all: ShowAll = False,
@@ -106,11 +129,14 @@ def evaluate_model(
     Example: maskwise eval world --model tiny --out runs/tiny
     """
     from maskwise import logs
+    from maskwise.cli.output import print_json
+    from maskwise.cli.repeat_table import print_repeats
     from maskwise.cli.signals import ending_on_signals
     from maskwise.engines import EngineOptions
     from maskwise.harness.evaluate import evaluate
     from maskwise.harness.predict import predict_dataset
     from maskwise.harness.registry import parse_options
+    from maskwise.harness.repeats import evaluate_repeatedly, parse_variation
     from maskwise.integrations.tracked_run import check_trackers, track_run
 
     if is_dataset(model) and not is_dataset(dataset):
@@ -147,6 +173,21 @@ def evaluate_model(
     }
     if debug:
         logs.configure("debug")
+    if repeat is None and (vary is not None or include_repeats):
+        raise MaskwiseError(
+            "--vary and --include-repeats are about repeats: say how many with --repeat N"
+        )
+    if repeat is not None:
+        variation = parse_variation(vary, repeat)
+        with ending_on_signals(folder):
+            repeats = evaluate_repeatedly(
+                **arguments, protocols=protocol, repeats=repeat, vary=variation
+            )
+        if as_json:
+            print_json(repeats)
+        else:
+            print_repeats(repeats, show_all=show_all, include_repeats=include_repeats)
+        return
     with ending_on_signals(folder):
         if predict_only:
             run = None
