@@ -348,3 +348,23 @@ def test_without_a_folder_a_table_is_printed(toy: Path) -> None:
     first = next(line for line in lines if line.startswith("near.jsonl"))
     assert " 1 " in first
     assert "Two such runs have to differ by about" in done.output
+
+
+def test_a_run_without_any_mask_comes_last_under_mmr(toy: Path, tmp_path: Path) -> None:
+    """`mmr` leaves out all its questions and fixes its gIoU: there is nothing to rank."""
+    lines = [
+        json.dumps({"sample": json.loads(line)["sample"]})
+        for line in (toy / "near.jsonl").read_text().splitlines()
+    ]
+    silent = tmp_path / "silent.jsonl"
+    silent.write_text("\n".join(lines) + "\n")
+    folder = tmp_path / "silent"
+    made = make_run(folder, toy / "data", silent, protocols=["mmr"])
+    (dataset,) = make_leaderboard([made, load_run(toy / "near")]).datasets
+    rows = {table.protocol: table.rows for table in dataset.tables}["mmr"]
+    assert [row.run for row in rows] == ["near", "silent"]
+    assert rows[1].giou.value is None
+    done = run("compare", folder, toy / "near", "--protocol", "mmr")
+    assert "has no gIoU under mmr" in str(done.exception)
+    done = run("leaderboard", folder, toy / "near", "--out", tmp_path / "site")
+    assert done.exit_code == 0, done.output

@@ -62,7 +62,7 @@ def _cells(row: LeaderboardRow) -> list[Text | str]:
     if row.ranks is not None:
         first, last = row.ranks
         ranks = str(first) if first == last else f"{first}-{last}"
-    giou = row.metrics["giou"]
+    giou = row.giou
     ciou = format_metric(row.metrics["ciou"]) if "ciou" in row.metrics else ""
     scored = f"{row.counts.scored:,} of {row.counts.samples:,}"
     return [

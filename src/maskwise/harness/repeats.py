@@ -3,9 +3,9 @@
     repeats = evaluate_repeatedly("tiny", "world", "runs/tiny", repeats=3, vary=Variation("seed", (0, 1, 2)))
     repeats.protocols["strict"]["giou"].deviation
 
-Each repeat is a run of its own in OUT/repeat-1, OUT/repeat-2, ...; OUT/repeats.json has the summary. What is varied is an
-option of the model (seed, template, batch_size): the harness passes it on, and a model without such an option refuses
-it.
+Each repeat is a run of its own in OUT/repeat-1, OUT/repeat-2, ...; OUT/repeats.json has the summary. What is varied is
+an option of the model (seed, template, batch_size): the harness passes it on, and a model without such an option
+refuses it.
 """
 
 import math

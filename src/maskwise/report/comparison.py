@@ -229,6 +229,12 @@ def compare_runs(pair: RunPair) -> RunComparison:
         # The type of a prediction that states none is that of its masks: no decision of the model.
         for run_metrics in metrics:
             run_metrics.pop("mask_type_accuracy", None)
+    for run, terms in zip((pair.a, pair.b), metrics, strict=True):
+        if HEADLINE not in terms:
+            raise ProtocolError(
+                f"{run.location} has no gIoU under {pair.protocol}, which leaves out all its questions: nothing can be "
+                "compared; choose another protocol"
+            )
     everything = ImageGroups.single(pair.a.clusters)
     comparisons = compare_metrics(metrics[0], metrics[1], everything, level)
     overall = {

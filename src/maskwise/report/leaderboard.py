@@ -59,6 +59,12 @@ class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
     ranks: tuple[int, int] | None = None
     left_out: int = 0
 
+    @property
+    def giou(self) -> MetricValue:
+        """gIoU; undefined where the protocol fixes its value, as that of a run without any mask under `mmr`."""
+        undefined = MetricValue(value=None, low=None, high=None, unit="fraction")
+        return self.metrics.get("giou", undefined)
+
 
 class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
     """Runs under one protocol with one set of options, best gIoU first. Runs with tags come after those without: first
@@ -253,7 +259,7 @@ def _row(run: Run, result: ProtocolScores, left_out: int) -> LeaderboardRow:
 
 
 def _sort_key(row: LeaderboardRow) -> tuple[bool, bool, bool, float, str]:
-    value = row.metrics["giou"].value
+    value = row.giou.value
     if value is None and "cgf1" in row.metrics:
         value = row.metrics["cgf1"].value
     return (
@@ -348,7 +354,7 @@ def _published_groups(table: PublishedTable) -> PublishedGroups:
 
 
 def _view(table: LeaderboardTable) -> TableView:
-    axis = fraction_axis(row.metrics["giou"] for row in table.rows)
+    axis = fraction_axis(row.giou for row in table.rows)
     known = [
         name
         for name in (*MAIN_METRICS, *HEADLINE_METRICS)
@@ -361,6 +367,6 @@ def _view(table: LeaderboardTable) -> TableView:
     return TableView(
         table,
         columns,
-        [make_bar(row.metrics["giou"], axis) for row in table.rows],
+        [make_bar(row.giou, axis) for row in table.rows],
         axis,
     )

@@ -51,10 +51,14 @@ def rank_runs(runs: Sequence[Run], protocol: str) -> Ranking:
     if not 2 <= len(runs) <= MAX_RANKED:
         return Ranking(None, None)
     pairs = list(combinations(range(len(runs)), 2))
-    comparisons = [
-        compare_pair(runs[first], runs[second], protocol, [HEADLINE])[HEADLINE]
+    compared = [
+        compare_pair(runs[first], runs[second], protocol, [HEADLINE])
         for first, second in pairs
     ]
+    # A run whose gIoU the protocol fixes, as without any mask under `mmr`, is compared with none.
+    if not all(HEADLINE in metrics for metrics in compared):
+        return Ranking(None, None)
+    comparisons = [metrics[HEADLINE] for metrics in compared]
     detectable = [
         comparison.detectable
         for comparison in comparisons
