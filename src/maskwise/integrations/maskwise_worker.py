@@ -246,11 +246,11 @@ def _to_pixels(mask: Any, size: tuple[int, int]) -> bytes:
     return bytes(1 if value else 0 for value in values)
 
 
-def _check_size(found: tuple[Any, ...], size: tuple[int, int]) -> None:
-    if found != tuple(size):
+def _check_size(mask_size: tuple[Any, ...], size: tuple[int, int]) -> None:
+    if mask_size != tuple(size):
         raise ValueError(
             "a mask has the size {}, but the image is {} (height, width)".format(
-                found, tuple(size)
+                mask_size, tuple(size)
             )
         )
 
