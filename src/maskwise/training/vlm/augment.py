@@ -209,6 +209,8 @@ def _change_masks(
             sample,
             targets=tuple(changed(region) for region in sample.targets),
             ignore=None if sample.ignore is None else new[sample.ignore],
+            # Training uses the first annotator only.
+            other_targets=(),
         )
         for sample in item.samples
     )
