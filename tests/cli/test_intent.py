@@ -27,11 +27,24 @@ def test_json_prints_one_object_per_line() -> None:
     (line,) = run("the amodal mask of the dog", "--json").stdout.splitlines()
     answer = json.loads(line)
     assert answer.pop("probability") > 0.5
+    (span,) = answer.pop("spans")
     assert answer == {
         "question": "the amodal mask of the dog",
         "mask_type": "amodal",
         "language_supported": True,
+        "cue": "completeness",
     }
+    assert "amodal" in span["text"]
+    assert span["text"] == answer["question"][span["start"] : span["end"]]
+    assert (span["kind"], span["polarity"]) == ("completeness", "amodal")
+
+
+def test_the_words_that_decide_are_the_last_column() -> None:
+    hidden, plain = run(
+        "Draw the bus as if the van were gone.", "the bus"
+    ).stdout.splitlines()
+    assert hidden.split("\t")[3].startswith('removal "')
+    assert len(plain.split("\t")) == 3
 
 
 def test_a_question_in_another_language_is_reported() -> None:

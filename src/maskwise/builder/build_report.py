@@ -26,6 +26,7 @@ from maskwise.report.gallery import (
     color_phrases,
     make_card_image,
     make_shapes,
+    mark_cues,
 )
 from maskwise.report.metric_labels import slice_label
 from maskwise.report.render import render
@@ -199,7 +200,7 @@ def make_example_card(example: Example, image: SourceImage, frame: CardImage) ->
     return Card(
         example.kind,
         shorten(draft.image_id, MAX_NAME),
-        shorten(draft.question),
+        mark_cues(draft.question),
         frame,
         (panel,),
         {name: shorten(value, MAX_TAG) for name, value in slices.items()},

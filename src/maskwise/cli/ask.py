@@ -11,8 +11,11 @@ from maskwise.errors import ImageError, MaskwiseError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from PIL import Image
 
+    from maskwise.language.intent import CueSpan
     from maskwise.schema import Prediction
 
 
@@ -57,6 +60,7 @@ def ask(
 
     from maskwise.harness.loaded_model import load_model
     from maskwise.harness.registry import parse_options
+    from maskwise.language.intent import classify_intent
 
     for question in questions:
         if not question.strip():
@@ -84,7 +88,10 @@ def ask(
         if out is not None:
             _write(out, suffix, msgspec.json.format(encoded), prediction.plot())
         heading = "" if len(questions) == 1 else f"{question}\n"
-        texts.append(heading + _describe(prediction, out, suffix))
+        (intent,) = classify_intent([question])
+        # A model may choose another mask type than the words ask for.
+        spans = [span for span in intent.spans if span.polarity == prediction.mask_type]
+        texts.append(heading + _describe(prediction, spans, out, suffix=suffix))
     if warning is not None:
         echo(f"maskwise: warning: {warning}", err=True)
     if not as_json:
@@ -107,12 +114,20 @@ def _write(folder: Path, suffix: str, encoded: bytes, overlay: "Image.Image") ->
         raise ImageError(f"cannot write to {folder}: {error}") from error
 
 
-def _describe(prediction: "Prediction", out: Path | None, suffix: str) -> str:
-    """Answer, mask type, and one line per region."""
+def _describe(
+    prediction: "Prediction",
+    spans: "Sequence[CueSpan]",
+    out: Path | None,
+    *,
+    suffix: str,
+) -> str:
+    """Answer, mask type with the words of the question that ask for it, and one line per region."""
     lines = [
         prediction.answer.text if prediction.answer else "(no answer in words)",
         f"mask type: {prediction.mask_type or 'not stated'}",
     ]
+    for span in spans:
+        lines.append(f'  because of "{span.text}" ({span.kind})')
     for region in prediction.regions:
         areas = []
         if region.visible:

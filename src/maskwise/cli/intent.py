@@ -23,10 +23,12 @@ def intent(
         bool, typer.Option("--json", help="Print JSON, one object per line.")
     ] = False,
 ) -> None:
-    """Classify whether a question requests the visible or the amodal mask, with a probability.
+    """Classify whether a question requests the visible or the amodal mask, with the words that decide.
 
     Example: maskwise intent "the cup behind the teapot" "the cup, even the part behind the teapot"
     """
+    import msgspec
+
     from maskwise.language.intent import classify_intent
 
     for question in _read_questions(questions):
@@ -37,13 +39,15 @@ def intent(
                 err=True,
             )
         if as_json:
-            echo(
-                json.dumps(
-                    {"question": question, **prediction._asdict()}, ensure_ascii=False
-                )
-            )
-        else:
-            echo(f"{prediction.mask_type}\t{prediction.probability:.3f}\t{question}")
+            fields = {"question": question, **prediction._asdict()}
+            fields["spans"] = msgspec.to_builtins(prediction.spans)
+            echo(json.dumps(fields, ensure_ascii=False))
+            continue
+        columns = [prediction.mask_type, f"{prediction.probability:.3f}", question]
+        if prediction.spans:
+            cues = [f'{span.kind} "{span.text}"' for span in prediction.spans]
+            columns.append(", ".join(cues))
+        echo("\t".join(columns))
 
 
 def _read_questions(questions: list[str]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from PIL import Image
 
 from maskwise.arrays import Float64Array
 from maskwise.errors import ImageError
+from maskwise.language.intent import CueSpan, classify_intent, split_at_cues
 from maskwise.masks import Mask, Masks, pairwise_iou
 from maskwise.protocols.mask_pairs import MaskPairs
 from maskwise.protocols.matching import match
@@ -100,11 +101,11 @@ class CardImage:
 
 @dataclass(frozen=True)
 class Card:
-    """One sample. kind: why it is shown."""
+    """One sample. kind: why it is shown. question: in pieces, those that decide about the mask type with their cue."""
 
     kind: str
     sample: str
-    question: str
+    question: tuple[tuple[str, CueSpan | None], ...]
     frame: CardImage
     panels: tuple[CardPanel, ...]
     slices: Mapping[str, str]
@@ -117,7 +118,8 @@ class Card:
     @property
     def bytes(self) -> int:
         """Its approximate length as text, without the image."""
-        words = len(self.sample) + len(self.question) + len(self.slices_json)
+        question = "".join(text for text, _ in self.question)
+        words = len(self.sample) + len(question) + len(self.slices_json)
         return CARD_BYTES + 6 * words + sum(panel.bytes for panel in self.panels)
 
 
@@ -262,11 +264,21 @@ def make_card(
     return Card(
         kind,
         shorten(sample.id, MAX_NAME),
-        shorten(sample.question),
+        mark_cues(sample.question),
         frame,
         tuple(panels),
         slices,
     )
+
+
+def mark_cues(question: str) -> tuple[tuple[str, CueSpan | None], ...]:
+    """A question, shortened for a card, in pieces: the words that decide about the mask type with their cue."""
+    shortened = shorten(question)
+    (intent,) = classify_intent([question])
+    spans = [span for span in intent.spans if span.end < len(shortened)]
+    if shortened == question:
+        spans = list(intent.spans)
+    return tuple(split_at_cues(shortened, spans))
 
 
 # -- panels ------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Connection, select
 
+from maskwise.language.intent import CueSpan, classify_intent
 from maskwise.masks import Mask
 from maskwise.review import tables
 from maskwise.review.audit_log import decode_edit, to_iso
@@ -60,6 +61,7 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     lease_expires: str | None
     image: ItemImage
     question: str
+    cues: list[CueSpan]
     answer: Answer | None
     mask_type: MaskType
     targets: list[ItemRegion]
@@ -116,6 +118,7 @@ def view_item(
     # Targets come from the sample, whose version of a region may differ from that of the image.
     shown = {target.id for target in sample.targets}
     others = [region for region in dataset.regions_of(row) if region.id not in shown]
+    (intent,) = classify_intent([sample.question])
     return ItemView(
         item=item,
         sample=sample.id,
@@ -125,6 +128,7 @@ def view_item(
             id=image.id, url=f"{IMAGE_URL}{row}", width=image.width, height=image.height
         ),
         question=sample.question,
+        cues=list(intent.spans),
         answer=sample.answer,
         mask_type=sample.mask_type,
         targets=[_view_region(region) for region in sample.targets],

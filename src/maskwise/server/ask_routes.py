@@ -22,6 +22,7 @@ from litestar.params import Body, FromPath, JSONBody, SkipValidation
 from litestar.response import Stream
 
 from maskwise.errors import MaskwiseError
+from maskwise.language.intent import CueSpan, classify_intent
 from maskwise.server.access import check_read, check_write
 from maskwise.server.browser_copies import BrowserCopies, split_chunks
 from maskwise.server.browser_images import content_type
@@ -55,11 +56,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class AskResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer with the image and the model it belongs to. seconds: from the request to the response."""
+    """An answer with the image and the model it belongs to.
+
+    cues: the words of the question that decide about the mask type. seconds: from the request to the response.
+    """
 
     image: StoredImage
     model: str
     question: str
+    cues: list[CueSpan]
     answer: AskAnswer
     seconds: float
 
@@ -165,12 +170,14 @@ async def ask(
     except MaskwiseError as error:
         raise to_rejection(error) from None
     answer = msgspec.json.decode(content, type=AskAnswer)
+    (intent,) = classify_intent([data.question])
     encoding = "reused" if answer.encoding_reused else "new"
     metrics.model_duration.labels(name, encoding).observe(answer.seconds)
     return AskResponse(
         image=StoredImage(id=stored.id, width=stored.width, height=stored.height),
         model=name,
         question=data.question,
+        cues=list(intent.spans),
         answer=answer,
         seconds=time.perf_counter() - started,
     )

@@ -11,6 +11,16 @@ from maskwise.language.intent.classifier import (
     classify_intent,
     hash_classifier,
 )
+from maskwise.language.intent.cues import CueKind, CueSpan, Polarity, split_at_cues
 from maskwise.language.intent.tokenizer import RequestedMask
 
-__all__ = ["IntentPrediction", "RequestedMask", "classify_intent", "hash_classifier"]
+__all__ = [
+    "CueKind",
+    "CueSpan",
+    "IntentPrediction",
+    "Polarity",
+    "RequestedMask",
+    "classify_intent",
+    "hash_classifier",
+    "split_at_cues",
+]

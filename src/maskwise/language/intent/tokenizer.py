@@ -66,7 +66,7 @@ class QuestionTokenizer:
             self.lexicon.concepts,
             self.lexicon.skipped,
         )
-        self._spelling = SpellingCorrector(_cue_words(self.lexicon), self.vocabulary)
+        self._spelling = SpellingCorrector(cue_words(self.lexicon), self.vocabulary)
 
     def tokenize(self, question: str) -> TokenizedQuestion:
         """Words and concepts in order; empty where the question has no letters.
@@ -127,7 +127,7 @@ class QuestionTokenizer:
         return OBJECT
 
 
-def _cue_words(lexicon: Lexicon) -> list[str]:
+def cue_words(lexicon: Lexicon) -> list[str]:
     """Words that misspelt words are corrected to, sorted: long enough, with a concept that is no noun."""
     words = []
     for word, concept in sorted(lexicon.concepts.items()):

@@ -1,147 +1,145 @@
-"""Train the intent classifier on the template corpus and on questions of the world's training split.
+"""Train the intent classifier: the concept classifier, the network, and the calibration of both together.
 
-    python -m maskwise.training.intent.fit [--out FILE]
+    python -m maskwise.training.intent.fit [--texts FOLDER] [--vectors FILE] [--out FOLDER]
 
-Logistic regression over hashed features. Equal corpus, lexicon and config give equal weights.
+Needs the `train` extra. --texts: a folder of published questions and captions (`sentences.py` names the files), which
+teach what is visible; the bundled weights were trained with them.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from random import Random
-from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
+from scipy.optimize import minimize_scalar
 
-from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.language.intent.classifier import TrainedWeights, write_classifier
-from maskwise.language.intent.features import HASH_BITS, hash_features
-from maskwise.language.intent.tokenizer import QuestionTokenizer, RequestedMask
-from maskwise.training.intent.templates import TemplateCorpus, load_corpus
-from maskwise.world import make_scene
-
-OUT = Path(__file__).with_name("weights.npz")
-
-CONTEXT_FAMILIES = frozenset(
-    (
-        "plain",
-        "hiding says where",
-        "talk around it",
-        "things people know",
-        "pictures described",
-        "reasoning questions",
-    )
+from maskwise.arrays import BoolArray, Float64Array
+from maskwise.language.intent.concept_classifier import (
+    ConceptClassifier,
+    read_classifier,
+    write_classifier,
 )
-"""Families whose sentences can precede another sentence without changing the requested mask type."""
+from maskwise.language.intent.network import CueNetwork
+from maskwise.language.intent.network_file import (
+    WordEncoder,
+    read_network,
+    write_network,
+)
+from maskwise.language.intent.words import locate_words
+from maskwise.training.intent.fit_concepts import (
+    ConceptTrainingConfig,
+    generate_sentences,
+    train_concepts,
+    world_questions,
+)
+from maskwise.training.intent.fit_network import (
+    NetworkConfig,
+    TrainingData,
+    train_network,
+)
+from maskwise.training.intent.sentences import (
+    CHOOSING_SET,
+    HandWrittenSentence,
+    label_sentence,
+    label_type,
+    label_visible,
+    read_hand_written,
+    read_training_sentences,
+    read_visible_texts,
+)
+from maskwise.training.intent.templates import TemplateCorpus, load_corpus
+from maskwise.training.intent.word_vectors import (
+    WordVectors,
+    bundled_vectors,
+    read_vectors,
+)
 
-CONTEXT_RATE = 0.2
-"""Share of sentences with such a context sentence before them."""
+OUT = Path(__file__).parents[2] / "language" / "intent"
 
-AMODAL_IN_FIVE = 2
-"""Amodal sentences among five: fewer than half, because visible is the default where the words leave it open."""
+NETWORK_SEED = 7
+"""Seed of the template sentences of the network: others than those of the concept classifier."""
 
-PUNCTUATION_DROPOUT = 0.2
-"""Share of sentences without the final mark, and share without commas."""
+CONCEPT_WEIGHT = 0.5
+"""Weight of the concept classifier's log odds beside the network's, which makes the choosing set most likely among
+those from 0 to 1."""
 
-
-class IntentTrainingConfig(NamedTuple):
-    """sentences: generated from the corpus. scenes: of the world, whose questions are added.
-
-    weight_decay: factor of the squared weights in the loss. steps: maximum number of optimizer steps.
-    """
-
-    sentences: int = 132_000
-    scenes: int = 160
-    seed: int = 1
-    weight_decay: float = 1e-5
-    steps: int = 120
+TARGET_SCALES = (0.1, 10.0)
+"""Limits of the calibrating factor."""
 
 
-def generate_sentences(
-    corpus: TemplateCorpus, count: int, seed: int
-) -> list[tuple[str, RequestedMask]]:
-    """Sentences with their mask type; every template of a type is equally likely."""
-    rng = Random(seed)
-    visible, amodal = (
-        [t for t in corpus.templates if t.mask_type == name]
-        for name in ("visible", "amodal")
+def train_classifier(
+    corpus: TemplateCorpus,
+    hand_written: Sequence[HandWrittenSentence],
+    visible_texts: Sequence[str],
+    *,
+    vectors: WordVectors,
+    concept_config: ConceptTrainingConfig,
+    network_config: NetworkConfig,
+    out: Path,
+) -> None:
+    """Write `weights.npz` (concepts) and `network.npz` to a folder."""
+    concepts_path = out / "weights.npz"
+    trained_concepts = train_concepts(
+        corpus, hand_written, visible_texts, concept_config
     )
-    contexts = [t for t in visible if t.family in CONTEXT_FAMILIES]
-    examples = []
-    for number in range(count):
-        template = rng.choice(amodal if number % 5 < AMODAL_IN_FIVE else visible)
-        text = corpus.expand(template, rng)
-        if rng.random() < PUNCTUATION_DROPOUT:
-            text = text.rstrip(".!?")
-        if rng.random() < PUNCTUATION_DROPOUT:
-            text = text.replace(",", "")
-        if rng.random() < CONTEXT_RATE:
-            context = corpus.expand(rng.choice(contexts), rng)
-            text = f"{context}{'' if context.endswith(('.', '?', '!')) else '.'} {text}"
-        examples.append((text, template.mask_type))
-    return examples
-
-
-def world_questions(scenes: int, seed: int) -> list[tuple[str, RequestedMask]]:
-    """The questions of the world's first training scenes."""
-    questions = (
-        question
-        for index in range(scenes)
-        for question in make_scene(seed, index, "train").questions
+    write_classifier(concepts_path, trained_concepts)
+    concepts = read_classifier(concepts_path)
+    template_sentences = generate_sentences(
+        corpus, network_config.template_pool, NETWORK_SEED
     )
-    return [(question.text, question.mask_type) for question in questions]
-
-
-def train(corpus: TemplateCorpus, config: IntentTrainingConfig) -> TrainedWeights:
-    """Weights for the corpus."""
-    tokenizer = QuestionTokenizer(corpus.vocabulary())
-    sentences = generate_sentences(corpus, config.sentences, config.seed)
-    sentences += world_questions(config.scenes, config.seed)
-    rows = [hash_features(tokenizer.tokenize(text)) for text, _ in sentences]
-    amodal = np.array([mask_type == "amodal" for _, mask_type in sentences])
-    weights, bias = fit(feature_matrix(rows), amodal, config)
-    return TrainedWeights(weights, bias, sorted(corpus.vocabulary()), corpus.digest())
-
-
-def feature_matrix(rows: list[Int64Array]) -> csr_array:
-    """Feature indices per sentence as a sparse matrix of ones, [sentences, 2 ** HASH_BITS]."""
-    ends = np.cumsum([0, *(len(row) for row in rows)])
-    columns = np.concatenate([np.zeros(0, np.int64), *rows])
-    return csr_array(
-        (np.ones(len(columns)), columns, ends), shape=(len(rows), 1 << HASH_BITS)
+    world_sentences = world_questions(network_config.world_scenes, NETWORK_SEED)
+    data = TrainingData(
+        hand_written=[label_sentence(sentence) for sentence in hand_written],
+        templates=[label_type(text, kind) for text, kind in template_sentences],
+        world=[label_type(text, kind) for text, kind in world_sentences],
+        visible=[label_visible(text) for text in visible_texts],
+    )
+    trained = train_network(data, vectors, network_config)
+    network_path = out / "network.npz"
+    write_network(
+        network_path,
+        trained.tables,
+        trained.weights,
+        scale=1.0,
+        concept_weight=CONCEPT_WEIGHT,
+        digest=corpus.digest(),
+    )
+    # Calibrated as it will be used: with the weights as they are stored.
+    stored = read_network(network_path)
+    scale = calibrate(concepts, stored.encoder, stored.network)
+    write_network(
+        network_path,
+        trained.tables,
+        trained.weights,
+        scale=scale,
+        concept_weight=CONCEPT_WEIGHT,
+        digest=corpus.digest(),
     )
 
 
-def fit(
-    matrix: csr_array, amodal: BoolArray, config: IntentTrainingConfig
-) -> tuple[Float64Array, float]:
-    """Logistic regression with L2 penalty: weights, zero for features that no sentence has, and bias."""
-    used = np.unique(matrix.indices)
-    rows = matrix[:, used]
-    columns = rows.T.tocsr()
-    sign = np.where(amodal, 1.0, -1.0)
+def calibrate(
+    concepts: ConceptClassifier, encoder: WordEncoder, network: CueNetwork
+) -> float:
+    """The factor of the log odds that makes the choosing set most likely (temperature scaling, arXiv 1706.04599)."""
+    sentences = read_hand_written(CHOOSING_SET)
+    log_odds = []
+    for sentence in sentences:
+        words = encoder.encode(locate_words(sentence.text))
+        network_log_odds = network.read(words).log_odds
+        concept_log_odds = concepts.log_odds(sentence.text)
+        log_odds.append(network_log_odds + CONCEPT_WEIGHT * concept_log_odds)
+    amodal = np.array([sentence.type == "amodal" for sentence in sentences])
+    return _best_scale(np.array(log_odds), amodal)
 
-    def loss(point: Float64Array) -> tuple[float, Float64Array]:
-        weights = point[:-1]
-        margin = sign * (rows @ weights + point[-1])
-        residual = -sign * np.exp(-np.logaddexp(0, margin)) / len(sign)
-        gradient = np.append(
-            columns @ residual + config.weight_decay * weights, residual.sum()
-        )
-        value = (
-            np.logaddexp(0, -margin).mean()
-            + config.weight_decay / 2 * weights @ weights
-        )
-        return float(value), gradient
 
-    start = np.zeros(len(used) + 1)
-    solution = minimize(
-        loss, start, jac=True, method="L-BFGS-B", options={"maxiter": config.steps}
-    )
-    weights = np.zeros(matrix.shape[1])
-    weights[used] = solution.x[:-1]
-    return weights, float(solution.x[-1])
+def _best_scale(log_odds: Float64Array, amodal: BoolArray) -> float:
+    margin = np.where(amodal, log_odds, -log_odds)
+
+    def loss(scale: float) -> float:
+        return float(np.logaddexp(0, -scale * margin).mean())
+
+    solution = minimize_scalar(loss, bounds=TARGET_SCALES, method="bounded")
+    return float(solution.x)
 
 
 def main() -> None:
@@ -149,13 +147,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="Train the intent classifier (visible or amodal)."
     )
-    parser.add_argument("--out", type=Path, default=OUT, help="output file")
-    out = parser.parse_args().out
-    trained = train(load_corpus(), IntentTrainingConfig())
-    write_classifier(out, trained)
-    print(
-        f"wrote {out}: {out.stat().st_size} bytes, {np.count_nonzero(trained.weights)} weights"
+    parser.add_argument("--texts", type=Path, help="folder of published texts")
+    parser.add_argument("--vectors", type=Path, help="file of word vectors")
+    parser.add_argument("--out", type=Path, default=OUT, help="output folder")
+    arguments = parser.parse_args()
+    texts = read_visible_texts(arguments.texts) if arguments.texts else []
+    vectors = (
+        read_vectors(arguments.vectors) if arguments.vectors else bundled_vectors()
     )
+    train_classifier(
+        load_corpus(),
+        read_training_sentences(),
+        texts,
+        vectors=vectors,
+        concept_config=ConceptTrainingConfig(),
+        network_config=NetworkConfig(),
+        out=arguments.out,
+    )
+    for name in ("weights.npz", "network.npz"):
+        path = arguments.out / name
+        print(f"wrote {path}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -20,13 +20,15 @@ from typing import NamedTuple
 from maskwise.errors import RecordError
 from maskwise.language.intent.lexicon import LEXICON_FILE
 from maskwise.language.intent.tokenizer import RequestedMask
+from maskwise.training.intent.sentences import TRAINING_SETS
 
 PHRASE_FILES = ("words", "acts", "reasoning")
 TEMPLATE_FILES: tuple[RequestedMask, ...] = ("visible", "amodal")
 
 _MARK = re.compile(r"<([a-z0-9]+)(?:\.(ing))?>|([()\[\]|])")
 _DOUBLED = re.compile(
-    "clip|crop|cut|drop|forget|get|infer|let|map|omit|put|run|set|skip|stop|trim"
+    "chop|clip|crop|cut|dig|dot|drop|forget|get|infer|let|lop|map|omit|put|run|set|"
+    "skip|split|stop|strip|trim"
 )
 """Verbs whose last letter doubles before -ing."""
 
@@ -80,11 +82,14 @@ class TemplateCorpus(NamedTuple):
         }
 
     def digest(self) -> str:
-        """A short digest of corpus and lexicon, to check which of them weights were trained on."""
+        """A short digest of corpus, hand-written sentences and lexicon, to check what weights were trained on."""
         folder = resources.files("maskwise.training.intent")
         files = [
             folder.joinpath("corpus", f"{name}.txt")
             for name in (*PHRASE_FILES, *TEMPLATE_FILES)
+        ]
+        files += [
+            folder.joinpath("hand_written", f"{name}.jsonl") for name in TRAINING_SETS
         ]
         files.append(
             resources.files("maskwise.language.lexicons").joinpath(

@@ -4,6 +4,7 @@
  * @typedef {{activate: Function, redraw: Function, point: Function, setLayers: Function, download: Function}} Page
  */
 import { answerElements } from "./answer_text.js";
+import { cueElements } from "./cue_text.js";
 import { el, percent, seconds, swatch } from "./dom.js";
 import { drawPng, saveBlob, saveJson, toCoco, toRle } from "./downloads.js";
 import { DrawnRegion } from "./mask_layer.js";
@@ -24,8 +25,8 @@ export class AnswerEntry {
     /** @type {DrawnRegion[]} */
     this.regions = [];
     this.said = el("p", { class: "said" }, el("span", { class: "spinner", "aria-label": "waiting for the answer" }));
-    this.element = el("li", { class: "entry" },
-      el("button", { type: "button", class: "asked", onclick: () => page.activate(this) }, question), this.said);
+    this.asked = el("button", { type: "button", class: "asked", onclick: () => page.activate(this) }, question);
+    this.element = el("li", { class: "entry" }, this.asked, this.said);
   }
 
   /** What a screen reader says. */
@@ -37,6 +38,7 @@ export class AnswerEntry {
   /** Show an answer. @param {any} response */
   fill(response) {
     this.response = response;
+    this.asked.replaceChildren(...cueElements(this.question, response.cues));
     const { prediction } = response.answer;
     this.regions = (prediction.regions ?? []).map((region, index) => new DrawnRegion(region, index));
     (prediction.regions ?? []).forEach((region, index) =>

@@ -8,6 +8,7 @@
  */
 import { answerElements } from "./answer_text.js";
 import { area } from "./bitmap.js";
+import { cueElements } from "./cue_text.js";
 import { el, percent, swatch } from "./dom.js";
 import { targetOf } from "./edit_state.js";
 import { drawnRegion } from "./item_queue.js";
@@ -71,9 +72,11 @@ export class ReviewPanel {
 
   #question(state) {
     const { question } = state.content;
+    // The marked words are those of the question as it came.
+    const cues = question === state.original.question ? state.item.cues : [];
     const commit = (text) => text.trim() && text !== question && state.change({ question: text.trim() });
     return el("section", { class: question === state.original.question ? "" : "changed" }, this.#title("Question", "question", "Q"),
-      this.editing === "question" ? this.#textarea("Question", question, commit) : el("p", { class: "question-text", ondblclick: () => this.edit("question") }, question));
+      this.editing === "question" ? this.#textarea("Question", question, commit) : el("p", { class: "question-text", ondblclick: () => this.edit("question") }, cueElements(question, cues)));
   }
 
   #answer(state) {
