@@ -42,7 +42,7 @@ MAX_PERMUTED = 10_000
 """Images up to which differences are tested by permutation: 25 metrics of 10,000 images take 3 seconds on one core."""
 ALIKE = 0.5
 """Share of the larger run's denominator and images that the smaller run needs for a permutation test. With 10 and 20 of
-100 images the test calls 0.001 and 0.003 of equal runs different, the t test 0.034 and 0.045; with 50 they have 0.036
+100 images the test calls 0.001 and 0.003 of equal runs different, the t test 0.056 and 0.054; with 50 they have 0.036
 and 0.047 (`python -m bench.significance`)."""
 ROUNDING = 1e-12
 """Relative size below which a difference or its standard error is the rounding of sums: float64 has 16 digits, and sums
