@@ -56,7 +56,9 @@ def fill_polygon(
             crossings.append(crossing)
     # 4.11 rounds the left end of a span up, 4.8 rounds it down.
     left_rounding = 0 if drawing == "4.8" else ONE - 1
-    _fill_spans(out, np.concatenate(rows), np.concatenate(crossings), left_rounding)
+    all_rows = np.concatenate(rows)
+    all_crossings = np.concatenate(crossings)
+    _fill_spans(out, all_rows, all_crossings, left_rounding)
     return out
 
 
@@ -74,7 +76,9 @@ def _edge_ends(
     last_inside = 0 <= x1 < width and 0 <= y1 < height
     if drawing == "4.8" and first_inside and last_inside:
         # 4.8 runs through the middles of the pixels.
-        return x0 * ONE + ONE // 2, y0, x1 * ONE + ONE // 2, y1
+        middle_x0 = x0 * ONE + ONE // 2
+        middle_x1 = x1 * ONE + ONE // 2
+        return middle_x0, y0, middle_x1, y1
     if clipped_y0 != clipped_y1:
         return clipped_x0 * ONE, clipped_y0, clipped_x1 * ONE, clipped_y1
     if drawing == "4.11":
@@ -92,8 +96,11 @@ def _cross_rows(
     bottom = max(y0, y1)
     upper_x, upper_y = (first_x, first_y) if y0 < y1 else (last_x, last_y)
     top_x = upper_x + (top - upper_y) * slope
-    rows = np.arange(max(top, 0), min(bottom, height), dtype=np.int64)
-    return rows, top_x + (rows - top) * slope
+    first_row = max(top, 0)
+    end_row = min(bottom, height)
+    rows = np.arange(first_row, end_row, dtype=np.int64)
+    crossings = top_x + (rows - top) * slope
+    return rows, crossings
 
 
 def _fill_spans(
@@ -123,7 +130,8 @@ def _fill_spans(
     changes = np.zeros((bottom - top, width + 1), np.int32)
     np.add.at(changes, (span_rows - top, first_columns), 1)
     np.add.at(changes, (span_rows - top, end_columns), -1)
-    span_counts = changes.cumsum(1, dtype=np.int32)[:, :width]
+    running_sums = changes.cumsum(1, dtype=np.int32)
+    span_counts = running_sums[:, :width]
     out[top:bottom] |= span_counts > 0
 
 
@@ -141,7 +149,9 @@ def _draw_line(out: NDArray[np.bool_], line: Ends) -> None:
     steps = np.arange(longer + 1)
     aside = steps
     if longer:
-        aside = (2 * shorter * steps + longer - 1) // (2 * longer)
+        # `longer - 1` rounds as OpenCV's Bresenham does: a half is rounded down.
+        doubled = 2 * shorter * steps + longer - 1
+        aside = doubled // (2 * longer)
     if down > across:
         out[y0 + y_sign * steps, x0 + aside] = True
     else:

@@ -33,7 +33,8 @@ def encode_brush(mask: Mask) -> list[int]:
     """A mask as Label Studio's list of bytes."""
     height, width = mask.size
     pixels = mask.to_dense().ravel()
-    edges = np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
+    changes = pixels[1:] != pixels[:-1]
+    edges = np.flatnonzero(changes) + 1
     bounds = np.concatenate([[0], edges, [len(pixels)]])
     lengths = np.diff(bounds) * CHANNELS
     value_count = height * width * CHANNELS
@@ -45,7 +46,9 @@ def encode_brush(mask: Mask) -> list[int]:
     bits = "".join(codes)
     padding = -len(bits) % 8
     bits += "0" * padding
-    return list(int(bits, 2).to_bytes(len(bits) // 8, "big"))
+    byte_count = len(bits) // 8
+    data = int(bits, 2).to_bytes(byte_count, "big")
+    return list(data)
 
 
 def _encode_run(length: int, value: int) -> str:

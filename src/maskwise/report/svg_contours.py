@@ -23,7 +23,10 @@ Points = NDArray[np.int64]
 def canvas_size(width: int, height: int) -> tuple[int, int]:
     """Width and height of an image in path units."""
     scale = CANVAS / max(width, height)
-    return max(1, round(width * scale)), max(1, round(height * scale))
+    # A very long image still has a shorter side.
+    path_width = max(1, round(width * scale))
+    path_height = max(1, round(height * scale))
+    return path_width, path_height
 
 
 def mask_to_path(mask: Mask) -> str:
@@ -49,7 +52,8 @@ def trace(mask: Mask, step: int = 1) -> list[Points]:
 
     step: look at every step-th pixel; doubled while there are more than MAX_CORNERS corners.
     """
-    left, top, width, height = Masks.from_masks([mask]).box()[0].tolist()
+    (box,) = Masks.from_masks([mask]).box()
+    left, top, width, height = box.tolist()
     if not width:
         return []
     inside = mask.to_dense()[top : top + height, left : left + width]
@@ -64,7 +68,8 @@ def simplify(ring: Points, tolerance: float) -> Points:
     if len(ring) < 5:
         return ring
     # A ring has no ends: it is divided at its first point and the one farthest from it.
-    squared_distance = ((ring - ring[0]) ** 2).sum(1)
+    offsets = ring - ring[0]
+    squared_distance = (offsets**2).sum(1)
     farthest = int(squared_distance.argmax())
     closed = np.concatenate([ring, ring[:1]])
     is_kept = np.zeros(len(closed), np.bool_)
@@ -85,7 +90,9 @@ def simplify(ring: Points, tolerance: float) -> Points:
     if len(simple) > 2:
         return simple
     # Two points have no area: a triangle keeps the ring visible.
-    return ring[[0, len(ring) // 3, 2 * len(ring) // 3]]
+    third = len(ring) // 3
+    two_thirds = 2 * len(ring) // 3
+    return ring[[0, third, two_thirds]]
 
 
 def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64]:

@@ -79,11 +79,13 @@ def rasterize(
     if left >= right or top >= bottom:
         return None
     corner = (left, top)
-    fine = _draw_facet_numbers(shape, place, corner, (right - left, bottom - top))
+    box = (right - left, bottom - top)
+    fine = _draw_facet_numbers(shape, place, corner, box)
     center = FINE // 2
     facet = np.ascontiguousarray(fine[center::FINE, center::FINE])
     color, cover = _average_colors(fine, shape.facets)
-    shader = _Shader(shape, _with_rim(fine, facet), corner, place, light)
+    numbers = _with_rim(fine, facet)
+    shader = _Shader(shape, numbers, corner, place, light)
     shader.shade_all()
     color *= shader.shade
     if shader.gloss is not None:
@@ -133,7 +135,8 @@ def _draw_facet_numbers(
     shift_y = FINE * (place.y - top) - 0.5
     image = Image.new("L", (width * FINE, height * FINE))
     pen = ImageDraw.Draw(image)
-    outlines = shape.outlines(slope, np.array([shift_x, shift_y]))
+    shift = np.array([shift_x, shift_y])
+    outlines = shape.outlines(slope, shift)
     for number, outline in enumerate(outlines, 1):
         pen.polygon(outline, fill=number)
     return np.asarray(image)
@@ -174,7 +177,8 @@ def _with_rim(fine: NDArray[np.uint8], facet: NDArray[np.uint8]) -> NDArray[np.u
     last = slice(FINE - 1, None, FINE)
     upper = np.maximum(fine[first, first], fine[first, last])
     lower = np.maximum(fine[last, first], fine[last, last])
-    return np.where(facet == 0, np.maximum(upper, lower), facet)
+    last_facet = np.maximum(upper, lower)
+    return np.where(facet == 0, last_facet, facet)
 
 
 class _Shader:
@@ -198,8 +202,11 @@ class _Shader:
         self.numbers = numbers
         self.place = place
         self.light = light
-        x = (np.arange(width) + (left + 0.5 - place.x)) / place.scale
-        y = (place.y - top - 0.5 - np.arange(height)) / place.scale
+        # 0.5: a pixel is where its center is. y points down in the image.
+        x_in_pixels = np.arange(width) + (left + 0.5 - place.x)
+        y_in_pixels = place.y - top - 0.5 - np.arange(height)
+        x = x_in_pixels / place.scale
+        y = y_in_pixels / place.scale
         self.x = x.astype(np.float32)
         self.y = y.astype(np.float32)
         self.shade = np.ones(numbers.shape, np.float32)
@@ -264,7 +271,8 @@ class _Shader:
             return _light_ball(shading, x, y, self.light, gloss)
         assert isinstance(shading, TubeShading)
         radius_in_pixels = shading.radius * self.place.scale
-        return _light_edge(is_facet, radius_in_pixels, self.light), None
+        brightness = _light_edge(is_facet, radius_in_pixels, self.light)
+        return brightness, None
 
 
 def _light_lathe(
@@ -282,25 +290,35 @@ def _light_lathe(
     # -1 at the left edge, 1 at the right one: the x component of the normal.
     across = np.clip(offset / half_width[:, None], -1, 1)
     if shading.hollow:
-        return np.float32(0.57) - np.float32(0.15 * light_side) * across, None
+        difference = np.float32(0.15 * light_side) * across
+        return np.float32(0.57) - difference, None
     towards_viewer = np.sqrt(1 - across * across)
     # The surface is upright but seen from above: it takes a third of the light's height.
-    facing = across * light.x + towards_viewer * (light.z + 0.35 * light.y)
+    light_ahead = light.z + 0.35 * light.y
+    facing = across * light.x + towards_viewer * light_ahead
     brightness = AMBIENT + DIFFUSE * np.maximum(facing, 0)
     if not gloss:
         return brightness, None
-    streak = np.float32(light_side * (0.3 + 0.5 * abs(light.x)))
+    # The farther aside the light is, the nearer to the edge the streak lies.
+    streak_offset = 0.3 + 0.5 * abs(light.x)
+    streak = np.float32(light_side * streak_offset)
     distance = across - streak
-    return brightness, np.float32(0.5 * gloss) * np.exp(-60 * distance * distance)
+    # 60: the streak fades over about an eighth of the half width.
+    falloff = np.exp(-60 * distance * distance)
+    return brightness, np.float32(0.5 * gloss) * falloff
 
 
 def _light_ball(
     shading: BallShading, x: Planes, y: Planes, light: DirectionalLight, gloss: float
 ) -> tuple[Planes, Planes | None]:
     """An ellipsoid: brightness by its normal, gloss as a round spot."""
-    across = (x[None] - np.float32(shading.x)) * np.float32(1 / shading.rx)
-    up = (y[:, None] - np.float32(shading.y)) * np.float32(1 / shading.ry)
-    towards_viewer = np.sqrt(np.maximum(1 - across * across - up * up, 0))
+    x_offset = x[None] - np.float32(shading.x)
+    y_offset = y[:, None] - np.float32(shading.y)
+    across = x_offset * np.float32(1 / shading.rx)
+    up = y_offset * np.float32(1 / shading.ry)
+    # Pixels of the rim may lie slightly outside the ellipsoid.
+    squared_depth = np.maximum(1 - across * across - up * up, 0)
+    towards_viewer = np.sqrt(squared_depth)
     facing = across * light.x + up * light.y + towards_viewer * light.z
     brightness = AMBIENT + DIFFUSE * np.maximum(facing, 0)
     if not gloss:
@@ -309,7 +327,9 @@ def _light_ball(
     spot_x = across - np.float32(0.6 * light.x)
     spot_y = up - np.float32(0.6 * light.y)
     squared_distance = spot_x**2 + spot_y**2
-    return brightness, np.float32(0.6 * gloss) * np.exp(-14 * squared_distance)
+    # 14: the spot fades over about a quarter of the radius.
+    falloff = np.exp(-14 * squared_distance)
+    return brightness, np.float32(0.6 * gloss) * falloff
 
 
 def _light_edge(
@@ -322,11 +342,14 @@ def _light_edge(
     padded = np.zeros((height + 2, width + 2), np.uint8)
     padded[1:-1, 1:-1] = is_facet
     padded *= 255
-    blurred_image = Image.fromarray(padded).filter(ImageFilter.BoxBlur(blur))
+    mask_image = Image.fromarray(padded)
+    blurred_image = mask_image.filter(ImageFilter.BoxBlur(blur))
     blurred = np.asarray(blurred_image).astype(np.float32)
     slope_down = blurred[2:, 1:-1] - blurred[:-2, 1:-1]
     slope_right = blurred[1:-1, 2:] - blurred[1:-1, :-2]
-    facing = slope_down * np.float32(light.y) - slope_right * np.float32(light.x)
+    from_above = slope_down * np.float32(light.y)
+    from_side = slope_right * np.float32(light.x)
+    facing = from_above - from_side
     # The slope of a blurred edge is about 255 / blur: this brings it to about 1.
     unit_facing = facing * np.float32(max(1.0, blur) / 255)
     return np.float32(0.88) + np.float32(0.55) * np.clip(unit_facing, -0.7, 0.7)

@@ -31,7 +31,8 @@ def render(
         if raster is not None:
             _darken_surroundings(planes, raster, size, layout)
             _draw_over(planes, raster)
-            object_map[raster.window][raster.facet > 0] = number
+            is_object = raster.facet > 0
+            object_map[raster.window][is_object] = number
     image = _expose(planes, size, rng)
     return image, object_map, rasters
 
@@ -55,12 +56,16 @@ def _cast_shadows(planes: Planes, layout: SceneLayout, size: int) -> None:
     pen = ImageDraw.Draw(image)
     for placed in layout.objects:
         _draw_shadow(pen, placed, layout, half_size)
-    blurred = image.filter(ImageFilter.GaussianBlur(0.012 * size))
+    # A standard deviation of 2.4 % of the image, because the resolution is halved.
+    blur = ImageFilter.GaussianBlur(0.012 * size)
+    blurred = image.filter(blur)
     shadow = blurred.resize((size, size), Image.Resampling.BILINEAR)
     horizon_row = round(layout.horizon * size)
-    ground_shadow = np.asarray(shadow)[horizon_row:].astype(np.float32)
+    shadow_bytes = np.asarray(shadow)
+    ground_shadow = shadow_bytes[horizon_row:].astype(np.float32)
     # A full shadow takes half of the light.
-    planes[:, horizon_row:] *= 1 - ground_shadow * np.float32(0.5 / 255)
+    darkening = ground_shadow * np.float32(0.5 / 255)
+    planes[:, horizon_row:] *= 1 - darkening
 
 
 def _draw_shadow(
@@ -74,18 +79,22 @@ def _draw_shadow(
     if CATEGORIES[placed.category].flat:
         # A flat object has a narrow shadow: its own outline, slightly shifted.
         slant = np.eye(2)
-        shift = np.array([-0.1 * light.x / light.y, -0.03])
+        shift_x = -0.1 * light.x / light.y
+        shift = np.array([shift_x, -0.03])
     else:
         # Height becomes a distance on the ground, away from the light.
+        # 0.8 and 0.7 make it shorter than the light alone would.
         rise = np.sqrt(1 - layout.tilt**2)
         across = -0.8 * light.x / light.y / rise
         away = 0.7 * layout.tilt * light.z / light.y / rise
-        slant = np.array([[1.0, 0.0], [across, away]])
+        x_row = [1.0, 0.0]
+        y_row = [across, away]
+        slant = np.array([x_row, y_row])
         shift = np.array([0.0, -0.02])
     ground_point = (place.x, place.y)
-    outlines = placed.shape.outlines(
-        slant * to_pixels, shift * to_pixels + ground_point, bulk=True
-    )
+    slope = slant * to_pixels
+    position = shift * to_pixels + ground_point
+    outlines = placed.shape.outlines(slope, position, bulk=True)
     for outline in outlines:
         pen.polygon(outline, fill=255)
 
@@ -99,17 +108,24 @@ def _darken_surroundings(
     padded = np.zeros((height + 2 * reach, width + 2 * reach), np.uint8)
     padded[reach:-reach, reach:-reach] = raster.cover * 255
     blur = ImageFilter.BoxBlur(reach * 0.5)
-    shadow = np.asarray(Image.fromarray(padded).filter(blur))
+    blurred = Image.fromarray(padded).filter(blur)
+    shadow = np.asarray(blurred)
 
-    shift = -round(np.sign(layout.light.x) * reach * 0.4)
+    light_side = np.sign(layout.light.x)
+    shift = -round(light_side * reach * 0.4)
     top = raster.row - reach
     left = raster.column - reach + shift
-    rows = slice(max(top, 0), min(top + shadow.shape[0], size))
-    columns = slice(max(left, 0), min(left + shadow.shape[1], size))
+    shadow_height, shadow_width = shadow.shape
+    # The part of the shadow that lies inside the image.
+    rows = slice(max(top, 0), min(top + shadow_height, size))
+    columns = slice(max(left, 0), min(left + shadow_width, size))
     shadow_rows = slice(rows.start - top, rows.stop - top)
     shadow_columns = slice(columns.start - left, columns.stop - left)
     inside_image = shadow[shadow_rows, shadow_columns].astype(np.float32)
-    planes[:, rows, columns] *= 1 - inside_image * np.float32(0.3 / 255)
+    # At most 0.3 of the light is taken: less than by a cast shadow.
+    darkening = inside_image * np.float32(0.3 / 255)
+    light_left = 1 - darkening
+    planes[:, rows, columns] *= light_left
 
 
 def _expose(planes: Planes, size: int, rng: RandomStream) -> NDArray[np.uint8]:
@@ -120,7 +136,8 @@ def _expose(planes: Planes, size: int, rng: RandomStream) -> NDArray[np.uint8]:
     grain_column = rng.integer(SIDE)
     grain = crop_texture("grain", grain_row, grain_column, (size, size))
     planes *= np.float32(255 * exposure)
-    planes += np.float32(255 * noise_level) * grain
+    noise = np.float32(255 * noise_level) * grain
+    planes += noise
     np.clip(planes, 0, 255, out=planes)
     image = np.empty((size, size, 3), np.uint8)
     for channel, plane in enumerate(planes):

@@ -25,7 +25,10 @@ def load_texture(name: str) -> Texture:
     The values are factors around 1 to multiply a color with; those of `grain` are
     approximately standard normal noise to add to an image.
     """
-    random = np.random.Generator(np.random.PCG64(TEXTURES.index(name))).random
+    seed = TEXTURES.index(name)
+    # PCG64 by name: the default generator of numpy may change between versions.
+    generator = np.random.Generator(np.random.PCG64(seed))
+    random = generator.random
     if name == "grain":
         return _grain(random)
     noise = functools.partial(_smooth_noise, random)
@@ -64,17 +67,22 @@ def _smooth_noise(random: Callable[..., Texture], rows: int, columns: int) -> Te
     The last row and column repeat the first ones, so that the texture repeats without
     a visible border.
     """
-    coarse = random((rows + 1, columns + 1), np.float32) - np.float32(0.5)
+    values = random((rows + 1, columns + 1), np.float32)
+    coarse = values - np.float32(0.5)
     coarse[-1] = coarse[0]
     coarse[:, -1] = coarse[:, 0]
     image = Image.fromarray(coarse)
-    return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BICUBIC))
+    smooth = image.resize((SIDE, SIDE), Image.Resampling.BICUBIC)
+    return np.asarray(smooth)
 
 
 def _wood(noise: Callable[[int, int], Texture]) -> Texture:
     """40 growth rings across the texture, bent by noise, with fine fibers along them."""
-    straight_rings = np.linspace(0, 40, SIDE, False, dtype=np.float32)[:, None]
-    rings = straight_rings + 5 * noise(16, 4)
+    ring_numbers = np.linspace(0, 40, SIDE, False, dtype=np.float32)
+    straight_rings = ring_numbers[:, None]
+    # Noise of -0.5..0.5 moves a ring by up to two and a half of its neighbors.
+    bend = 5 * noise(16, 4)
+    rings = straight_rings + bend
     ring_brightness = np.float32(0.11) * np.sin(2 * np.pi * rings)
     fibers = 0.22 * noise(340, 12)
     wood: Texture = 1 + ring_brightness + fibers
@@ -85,16 +93,23 @@ def _cloth(noise: Callable[[int, int], Texture]) -> Texture:
     """Fine noise and a weave: a checkerboard of single pixels."""
     row_plus_column = np.indices((SIDE, SIDE)).sum(0)
     weave = row_plus_column % 2 - 0.5
-    values = 1 + 0.3 * noise(420, 420) + 0.05 * weave
+    # The bumps of the noise are two or three pixels wide, like threads.
+    threads = 0.3 * noise(420, 420)
+    values = 1 + threads + 0.05 * weave
     cloth: Texture = values.astype(np.float32)
     return cloth
 
 
 def _marble(noise: Callable[[int, int], Texture]) -> Texture:
     """Dark veins where smooth noise crosses zero, on slightly uneven stone."""
-    distance = np.abs(noise(10, 8) + 0.5 * noise(40, 30))
+    # The coarse noise gives the course of the veins, the finer one their bends.
+    course = noise(10, 8)
+    bends = 0.5 * noise(40, 30)
+    distance = np.abs(course + bends)
     veins = 0.22 * np.exp(-40 * distance)
-    marble: Texture = 1.03 - veins + 0.08 * noise(60, 60)
+    # 1.03: the stone is lighter than average where no vein darkens it.
+    stone = 1.03 - veins
+    marble: Texture = stone + 0.08 * noise(60, 60)
     return marble
 
 

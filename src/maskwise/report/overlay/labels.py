@@ -18,7 +18,10 @@ def default_font(
     size: tuple[int, int], share: float = 1 / 38
 ) -> ImageFont.FreeTypeFont:
     """Pillow's own font, its height a share of the longer side."""
-    font = ImageFont.load_default(max(13, round(max(size) * share)))
+    longer_side = max(size)
+    # Below 13 pixels letters cannot be read.
+    height = max(13, round(longer_side * share))
+    font = ImageFont.load_default(height)
     assert isinstance(font, ImageFont.FreeTypeFont)
     return font
 
@@ -33,11 +36,13 @@ def write_labels(
     for region in regions:
         if not region.name or not region.extent.any():
             continue
-        text = _shorten(region.name, font, image.width - 2 * pad - 2)
+        widest = image.width - 2 * pad - 2
+        text = _shorten(region.name, font, widest)
         width = math.ceil(font.getlength(text) + 2 * pad)
         height = math.ceil(font.size + 2 * pad)
         # A label larger than its region would cover it, so it is written above.
-        is_roomy = region.extent.sum() > 2 * width * height
+        label_area = width * height
+        is_roomy = region.extent.sum() > 2 * label_area
         candidates = _candidate_boxes(
             _center(region), (width, height), image.size, nearest=0 if is_roomy else 1
         )
@@ -47,7 +52,8 @@ def write_labels(
         draw.rounded_rectangle(box, pad, fill=fill, outline=(*DARK, 255), width=1)
         left, top, right, bottom = box
         center = ((left + right) / 2, (top + bottom) / 2)
-        draw.text(center, text, font=font, anchor="mm", fill=_text_color(region.color))
+        text_color = _text_color(region.color)
+        draw.text(center, text, font=font, anchor="mm", fill=text_color)
 
 
 def _first_free(candidates: list[LabelBox], taken: list[LabelBox]) -> LabelBox:
@@ -130,5 +136,6 @@ def _overlap(a: LabelBox, b: LabelBox) -> bool:
 def _text_color(background: Color) -> Color:
     """Dark on a light background, light on a dark one; luminance as in ITU-R BT.601."""
     red, green, blue = background
-    luminance = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+    weighted = 0.299 * red + 0.587 * green + 0.114 * blue
+    luminance = weighted / 255
     return DARK if luminance > 0.45 else LIGHT

@@ -102,11 +102,15 @@ def heatmap_loss(logits: Tensor, target: Tensor) -> Tensor:
     """
     probability = logits.sigmoid().clamp(MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     center = (target > CENTER_VALUE).float()
-    positive = -center * (1 - probability) ** 2 * probability.log()
+    # Cells that are already right are punished less: the factors of the focal loss.
+    positive_focus = (1 - probability) ** 2
+    positive = -center * positive_focus * probability.log()
     elsewhere = 1 - center
     # Cells near a center are punished less: their boxes overlap the object.
     near_weight = (1 - target) ** 4
-    negative = -elsewhere * near_weight * probability**2 * (1 - probability).log()
+    negative_focus = probability**2
+    logarithm = (1 - probability).log()
+    negative = -elsewhere * near_weight * negative_focus * logarithm
     objects = center.sum().clamp(min=1)
     return (positive + negative).sum() / objects
 
@@ -121,7 +125,8 @@ def box_loss(box: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     union = _box_area(box) + _box_area(target) - intersection
     iou = intersection / (union + AREA_EPSILON)
     total_weight = weight.sum().clamp(min=1)
-    return BOX_WEIGHT * ((1 - iou) * weight[:, 0]).sum() / total_weight
+    cell_losses = (1 - iou) * weight[:, 0]
+    return BOX_WEIGHT * cell_losses.sum() / total_weight
 
 
 def _box_area(distances: Tensor) -> Tensor:
@@ -135,7 +140,8 @@ def mask_loss(logits: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     entropy = F.binary_cross_entropy_with_logits(logits, target, weight=weight)
     probability = logits.sigmoid() * weight
     overlap = (probability * target).sum((1, 2))
-    total = probability.sum((1, 2)) + (target * weight).sum((1, 2))
+    target_area = (target * weight).sum((1, 2))
+    total = probability.sum((1, 2)) + target_area
     # One pixel is added to both, so that an empty mask has a Dice of 1 with an empty prediction.
     dice = 1 - (2 * overlap + 1) / (total + 1)
     return ENTROPY_WEIGHT * entropy + dice.mean()

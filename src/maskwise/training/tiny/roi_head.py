@@ -75,9 +75,12 @@ class RoIHead(nn.Module):
         visible = F.avg_pool2d(visible_probability, 4).flatten(2)
         context = context.flatten(2)
         features = torch.cat([self.class_tower(x).flatten(2), context], 1)
-        pooled = (features * visible).sum(2) / (visible.sum(2) + MIN_VISIBLE_SUM)
-        logits = self.class_predictor(torch.cat([pooled, context.mean(2)], 1))
-        return RoIOutput(masks, *logits.split(list(ATTRIBUTE_SIZES), 1))
+        visible_sum = visible.sum(2) + MIN_VISIBLE_SUM
+        pooled = (features * visible).sum(2) / visible_sum
+        described = torch.cat([pooled, context.mean(2)], 1)
+        logits = self.class_predictor(described)
+        category, color, material = logits.split(list(ATTRIBUTE_SIZES), 1)
+        return RoIOutput(masks, category, color, material)
 
 
 def roi_align(maps: Tensor, boxes: Sequence[Tensor], cells: int) -> Tensor:
@@ -91,8 +94,10 @@ def roi_align(maps: Tensor, boxes: Sequence[Tensor], cells: int) -> Tensor:
         numbers = torch.arange(cells, dtype=inside.dtype, device=inside.device)
         steps = (numbers + 0.5) / cells
         # Left, top, right and bottom are columns 0 to 3.
-        x = inside[:, 0:1] + (inside[:, 2:3] - inside[:, 0:1]) * steps
-        y = inside[:, 1:2] + (inside[:, 3:4] - inside[:, 1:2]) * steps
+        left = inside[:, 0:1]
+        top = inside[:, 1:2]
+        x = left + (inside[:, 2:3] - left) * steps
+        y = top + (inside[:, 3:4] - top) * steps
         columns = x[:, None, :].expand(-1, cells, -1)
         rows = y[:, :, None].expand(-1, -1, cells)
         grid = torch.stack([columns, rows], 3)

@@ -31,7 +31,8 @@ class MixedOrder:
             raise MaskwiseError(f"sources without a usable sample: {', '.join(empty)}")
         self.seed = seed
         self.sizes = [sizes[name] for name in self.names]
-        self.quotas = _apportion([rates[name] for name in self.names])
+        own_rates = [rates[name] for name in self.names]
+        self.quotas = _apportion(own_rates)
         # Positions are drawn nearly in order: a few blocks, and a few epochs per source, are in use at a time.
         self._block = lru_cache(4)(self._make_block)
         self._epoch = lru_cache(4 * len(self.names))(self._make_epoch)
@@ -77,7 +78,8 @@ class MixedOrder:
 
 def _apportion(rates: list[float]) -> list[int]:
     """BLOCK positions in proportion to rates, by largest remainders; every source gets at least one."""
-    exact = np.array(rates) / sum(rates) * BLOCK
+    shares = np.array(rates) / sum(rates)
+    exact = shares * BLOCK
     whole = np.floor(exact)
     quotas = np.maximum(whole, 1).astype(int)
     remainders = exact - whole

@@ -34,7 +34,8 @@ def plant(builder: FacetBuilder, rng: RandomStream) -> None:
     pot = [(0, foot_radius), (pot_height, pot_radius)]
     builder.lathe("pot", pot, smooth=False)
     rim_radius = pot_radius * 1.1
-    rim = [(pot_height - 0.12, pot_radius * 1.04), (pot_height, rim_radius)]
+    rim_bottom = (pot_height - 0.12, pot_radius * 1.04)
+    rim = [rim_bottom, (pot_height, rim_radius)]
     builder.lathe("pot", rim, smooth=False)
     builder.disc("pot", pot_height, rim_radius, hollow=True, rim=0.12)
     builder.disc("pot", pot_height - 0.04, pot_radius * 0.85, "soil")
@@ -50,9 +51,11 @@ def plant(builder: FacetBuilder, rng: RandomStream) -> None:
         # The more a leaf points sideways, the lower its tip hangs.
         droop = abs(across) * bend * 0.4
         root = (across * 0.06, pot_height - 0.03, 0.0)
+        middle_x = across * length * 0.5
         middle_y = pot_height + up * length * 0.55 + bend * 0.12
-        middle = (across * length * 0.5, middle_y, 0.0)
-        tip = (across * length, pot_height + up * length * 0.95 - droop, 0.0)
+        middle = (middle_x, middle_y, 0.0)
+        tip_y = pot_height + up * length * 0.95 - droop
+        tip = (across * length, tip_y, 0.0)
         # Two leaves of three are light green.
         paint = rng.choice(("leaf", "leaf", "moss"))
         half_widths = [0.03, leaf_half_width, 0.0]
@@ -69,7 +72,8 @@ def box(builder: FacetBuilder, rng: RandomStream) -> None:
     height = rng.uniform(0.5, 0.85)
     half_depth = rng.uniform(0.38, 0.52)
     # At least 0.2 radians, so that two sides are visible.
-    builder.turn_to(rng.uniform(0.2, 0.75) * rng.sign())
+    turn = rng.uniform(0.2, 0.75) * rng.sign()
+    builder.turn_to(turn)
     lid_height = rng.uniform(0.16, 0.26) * height
 
     builder.cuboid(
@@ -106,9 +110,13 @@ def teddy_bear(builder: FacetBuilder, rng: RandomStream) -> None:
     builder.ball("body", belly, body_radius * 0.62, "accent", tall=1.05)
 
     for side in SIDES:
-        shoulder = (side * body_radius * 0.75, body_y + body_radius * 0.6, 0)
-        elbow = (side * body_radius * 1.25, body_y + body_radius * 0.15, 0.1)
-        paw = (side * body_radius * 1.3, body_y - body_radius * 0.3, 0.2)
+        shoulder_y = body_y + body_radius * 0.6
+        elbow_y = body_y + body_radius * 0.15
+        paw_y = body_y - body_radius * 0.3
+        # z grows towards the viewer: the arms reach forward.
+        shoulder = (side * body_radius * 0.75, shoulder_y, 0)
+        elbow = (side * body_radius * 1.25, elbow_y, 0.1)
+        paw = (side * body_radius * 1.3, paw_y, 0.2)
         builder.tube("arms", [shoulder, elbow, paw], [0.12, 0.13, 0.13])
         # The legs point at the viewer: a ball, and the sole in front of it.
         builder.ball("legs", (side * body_radius * 0.85, 0.2, 0.3), 0.23, wide=1.05)
@@ -116,9 +124,11 @@ def teddy_bear(builder: FacetBuilder, rng: RandomStream) -> None:
         builder.ball("legs", sole, 0.12, "accent")
 
     builder.ball("head", (0, head_y, 0), head_radius, wide=1.1)
-    muzzle = (0, head_y - head_radius * 0.3, 0.0)
+    muzzle_y = head_y - head_radius * 0.3
+    muzzle = (0, muzzle_y, 0.0)
     builder.ball("head", muzzle, head_radius * 0.45, "accent", tall=0.8)
-    nose = (0, head_y - head_radius * 0.16, 0.0)
+    nose_y = head_y - head_radius * 0.16
+    nose = (0, nose_y, 0.0)
     builder.ball("head", nose, head_radius * 0.15, "dark", tall=0.75)
     for side in SIDES:
         eye = (side * head_radius * 0.38, head_y + head_radius * 0.22, 0.0)
@@ -217,12 +227,12 @@ def _window_panes(cabin: Floats) -> tuple[Floats, Floats]:
     lower_middle = (lower_back + lower_front) / 2
     upper_middle = (upper_back + upper_front) / 2
     half_gap = (lower_front - lower_back) * (0.04, 0)
-    back_pane = np.array(
-        [lower_back, upper_back, upper_middle - half_gap, lower_middle - half_gap]
-    )
-    front_pane = np.array(
-        [lower_middle + half_gap, upper_middle + half_gap, upper_front, lower_front]
-    )
+    upper_left = upper_middle - half_gap
+    lower_left = lower_middle - half_gap
+    back_pane = np.array([lower_back, upper_back, upper_left, lower_left])
+    upper_right = upper_middle + half_gap
+    lower_right = lower_middle + half_gap
+    front_pane = np.array([lower_right, upper_right, upper_front, lower_front])
     return back_pane, front_pane
 
 
@@ -247,9 +257,10 @@ def bucket(builder: FacetBuilder, rng: RandomStream) -> None:
     # Half an ellipse from the left to the right of the rim; the curve is smoothed.
     path = []
     for angle in np.linspace(0, math.pi, 7):
+        up = math.sin(angle)
         x = -radius * 1.02 * math.cos(angle)
-        y = height + arch_height * math.sin(angle)
-        z = lean * math.sin(angle)
+        y = height + arch_height * up
+        z = lean * up
         path.append((x, y, z))
     builder.tube("handle", path, 0.04, "trim")
 
@@ -270,18 +281,18 @@ def broom(builder: FacetBuilder, rng: RandomStream) -> None:
     # Heights of outlines in the image plane are shortened as by the projection.
     to_image = np.array([1.0, builder.rise])
 
-    upright_handle = np.array(
-        [(0.0, bristle_height * 0.8), (0.0, bristle_height + handle_length)]
-    )
-    bottom, top = upright_handle @ leaning
-    builder.tube("handle", [(*bottom, 0.0), (*top, 0.0)], 0.06, smooth=False)
+    handle_bottom = (0.0, bristle_height * 0.8)
+    handle_top = (0.0, bristle_height + handle_length)
+    bottom, top = np.array([handle_bottom, handle_top]) @ leaning
+    handle = [(*bottom, 0.0), (*top, 0.0)]
+    builder.tube("handle", handle, 0.06, smooth=False)
 
-    fan = tapered((0.0, lower_half_width), (bristle_height, upper_half_width)) @ leaning
-    fan_shading = LatheShading(
-        0.0,
-        np.array([0.0, bristle_height * builder.rise]),
-        np.array([lower_half_width, upper_half_width]),
-    )
+    fan_bottom = (0.0, lower_half_width)
+    fan_top = (bristle_height, upper_half_width)
+    fan = tapered(fan_bottom, fan_top) @ leaning
+    fan_ys = np.array([0.0, bristle_height * builder.rise])
+    fan_widths = np.array([lower_half_width, upper_half_width])
+    fan_shading = LatheShading(0.0, fan_ys, fan_widths)
     builder.add("bristles", fan * to_image, "straw", fan_shading)
     # Straws across the fan, as shares of its half width.
     for share in np.linspace(-0.85, 0.85, 8):
@@ -330,15 +341,20 @@ def umbrella(builder: FacetBuilder, rng: RandomStream) -> None:
     position = np.linspace(0, 1, section_count * 4 + 1)
     hem_x = half_width * (1 - 2 * position)
     waves = np.abs(np.sin(section_count * math.pi * position))
-    hem = np.stack([hem_x, low + 0.09 * waves], 1)
-    canopy = np.concatenate([np.stack([dome_x, dome_y], 1), hem])
+    wave_y = low + 0.09 * waves
+    hem = np.stack([hem_x, wave_y], 1)
+    dome = np.stack([dome_x, dome_y], 1)
+    canopy = np.concatenate([dome, hem])
     # Slightly larger than the canopy, so that its edge is not black.
-    shading = BallShading(0, low, half_width * 1.05, (high - low) * 1.1)
+    shading_width = half_width * 1.05
+    shading_height = (high - low) * 1.1
+    shading = BallShading(0, low, shading_width, shading_height)
     builder.add("canopy", canopy, "main", shading)
 
     rib_xs = np.linspace(-half_width, half_width, section_count + 1)[1:-1]
     for rib_x in rib_xs:
-        bend = (rib_x * 0.8, low + (high - low) * 0.55)
+        bend_y = low + (high - low) * 0.55
+        bend = (rib_x * 0.8, bend_y)
         rib = np.array([(rib_x, low), bend, (0, high)])
         builder.seam("canopy", rib)
 
@@ -400,7 +416,8 @@ def suitcase(builder: FacetBuilder, rng: RandomStream) -> None:
     half_width = rng.uniform(0.4, 0.52)
     height = rng.uniform(0.95, 1.2)
     half_depth = rng.uniform(0.2, 0.28)
-    builder.turn_to(rng.uniform(0.1, 0.55) * rng.sign())
+    turn = rng.uniform(0.1, 0.55) * rng.sign()
+    builder.turn_to(turn)
     handle_y = height + rng.uniform(0.22, 0.45)
     grip = half_width * 0.45
     handle_z = -half_depth * 0.4
@@ -418,7 +435,8 @@ def suitcase(builder: FacetBuilder, rng: RandomStream) -> None:
     body = rounded((-half_width, half_width), (0.1, height), 0.1)
     builder.screen("body", body, z=half_depth, thick=2 * half_depth, soft=0.08)
     groove_y = (0.2, height - 0.1)
-    for x in np.linspace(-0.6, 0.6, 4) * half_width:
+    groove_shares = np.linspace(-0.6, 0.6, 4)
+    for x in groove_shares * half_width:
         groove = rounded((x - 0.025, x + 0.025), groove_y, 0.02)
         builder.screen("body", groove, "deep", z=half_depth)
 
@@ -454,11 +472,13 @@ def television(builder: FacetBuilder, rng: RandomStream) -> None:
     frame = rounded((-half_width, half_width), (low, top), 0.05)
     builder.screen("frame", frame, z=front_z, thick=thickness)
     screen_x = (-half_width * 0.92, half_width * 0.92)
-    screen = rounded(screen_x, (low + 0.09, top - 0.08), 0.03)
+    screen_y = (low + 0.09, top - 0.08)
+    screen = rounded(screen_x, screen_y, 0.03)
     builder.screen("screen", screen, "display", z=front_z, gain=1.1)
     # A slanting reflection, as shares of half width and height.
     reflection_shares = np.array(
         [(-0.7, 0.9), (-0.2, 0.9), (-0.62, 0.15), (-0.85, 0.15)]
     )
-    reflection = reflection_shares * (half_width, height) + np.array([0, low])
+    lift = np.array([0, low])
+    reflection = reflection_shares * (half_width, height) + lift
     builder.screen("screen", reflection, "window", z=front_z)
