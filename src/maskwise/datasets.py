@@ -36,7 +36,6 @@ from maskwise.formats import (
 )
 from maskwise.formats.release_folder import (
     RELEASE,
-    ReleaseReference,
     find_release,
     read_release,
 )
@@ -144,7 +143,7 @@ def find_dataset(name: str | os.PathLike[str]) -> Path:
     path = Path(text)
     release = find_release(path)
     if release is not None:
-        return _convert_release(release)
+        return _convert_release(*release)
     if path.exists():
         return path
     if text in list_downloads():
@@ -166,21 +165,21 @@ def find_dataset(name: str | os.PathLike[str]) -> Path:
     )
 
 
-def _convert_release(reference: ReleaseReference) -> Path:
+def _convert_release(release: Path, wanted_split: str | None) -> Path:
     """The dataset folder of a release or of one of its splits. The sha256 of its files is checked on conversion.
 
     It is kept in `releases` in the data folder (MASKWISE_DATA), where it may be removed at any time.
     """
-    manifest = read_release(reference.folder)
-    split = reference.split or "all"
-    content = (reference.folder / RELEASE).read_bytes()
+    manifest = read_release(release)
+    split = wanted_split or "all"
+    content = (release / RELEASE).read_bytes()
     digest = hashlib.sha256(content).hexdigest()[:HASH_LENGTH]
     title = re.sub(r"[^\w.-]+", "-", f"{manifest.name}-{manifest.version}-{split}")
     out = data_folder() / "releases" / f"{title[:MAX_NAME_LENGTH]}-{digest}"
     # The manifest is written last: its presence means that the conversion was completed.
     if not (out / MANIFEST).is_file():
-        options = {"only": reference.split} if reference.split else {}
+        options = {"only": wanted_split} if wanted_split else {}
         convert_annotations(
-            find_format("release"), reference.folder, out, options=options, strict=True
+            find_format("release"), release, out, options=options, strict=True
         )
     return out

@@ -55,8 +55,10 @@ def _read_cards(old: str, new: str) -> tuple[dict[str, Any], dict[str, Any]] | N
     new_release = find_release(Path(new))
     if old_release is None or new_release is None:
         return None
-    old_card = read_yaml(old_release.folder / CARD, dict[str, Any])
-    new_card = read_yaml(new_release.folder / CARD, dict[str, Any])
+    old_folder, _ = old_release
+    new_folder, _ = new_release
+    old_card = read_yaml(old_folder / CARD, dict[str, Any])
+    new_card = read_yaml(new_folder / CARD, dict[str, Any])
     return old_card, new_card
 
 

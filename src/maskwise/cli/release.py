@@ -105,7 +105,8 @@ def release(
             raise ReleaseError(
                 f"{dataset} is a release already; --push REPO uploads it"
             )
-        _push(existing.folder, push, public=public, as_json=as_json)
+        folder, _ = existing
+        _push(folder, push, public=public, as_json=as_json)
         return
     options = SplitOptions(
         ratios=parse_ratios(splits), seed=seed, keep_tags=not resplit

@@ -8,7 +8,7 @@ the fields found; in a later record it is a diagnostic.
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -71,11 +71,8 @@ class MappingMismatchError(Exception):
     """A record that does not fit the mapping."""
 
 
-class MappedImage(NamedTuple):
-    """The image of a record: a path, or encoded bytes identified by their hash."""
-
-    name: str
-    data: bytes | None = None
+MappedImage = tuple[str, bytes | None]
+"""The image of a record: a path, or the hash of encoded bytes and these bytes."""
 
 
 def read_mapped(context: ReadContext, default: Path) -> AnnotatedImages:
@@ -120,7 +117,8 @@ def _group_by_image(
                 MISMATCH, record.position, expected="an image", found=str(error)
             )
             continue
-        by_image.setdefault(image.name, (image, []))[1].append(record)
+        name, _ = image
+        by_image.setdefault(name, (image, []))[1].append(record)
     return by_image
 
 
@@ -130,6 +128,7 @@ def _image_annotations(
     mapping: FieldMapping,
 ) -> Iterator[ImageAnnotation]:
     for file, records in by_image.values():
+        _, data = file
         image = _locate(context, file, records[0], mapping=mapping)
         if image is None:
             continue
@@ -149,7 +148,7 @@ def _image_annotations(
                     found=str(error),
                 )
         yield ImageAnnotation(
-            image, context.file, regions.regions, tuple(questions), data=file.data
+            image, context.file, regions.regions, tuple(questions), data=data
         )
 
 
@@ -160,6 +159,7 @@ def _locate(
     *,
     mapping: FieldMapping,
 ) -> ImageInfo | None:
+    name, data = file
     try:
         size = _annotated_size(record.fields, mapping)
     except MappingMismatchError as error:
@@ -170,12 +170,10 @@ def _locate(
             found=str(error),
         )
         return None
-    if file.data is None:
-        return locate_image(
-            context, file.name, size, id=file.name, record=record.position
-        )
+    if data is None:
+        return locate_image(context, name, size, id=name, record=record.position)
     try:
-        width, height = image_size(file.data)
+        width, height = image_size(data)
     except ImageError as error:
         context.skip(
             "unreadable image", record.position, expected="an image", found=str(error)
@@ -190,7 +188,7 @@ def _locate(
             found=found,
         )
         return None
-    return ImageInfo(id=file.name, width=width, height=height)
+    return ImageInfo(id=name, width=width, height=height)
 
 
 def _annotated_size(fields: Fields, mapping: FieldMapping) -> Size | None:
@@ -211,13 +209,13 @@ def _whole_number(fields: Fields, field: str) -> int:
 def _to_image(record: FileRecord, mapping: FieldMapping) -> MappedImage:
     value = _pick(record.fields, mapping.image)
     if isinstance(value, str) and value:
-        return MappedImage(value)
+        return value, None
     data = value.get("bytes") if isinstance(value, dict) else value
     if isinstance(data, bytes) and data:
-        return MappedImage(hashlib.sha256(data).hexdigest()[:16], data)
+        return hashlib.sha256(data).hexdigest()[:16], data
     path = value.get("path") if isinstance(value, dict) else None
     if isinstance(path, str) and path:
-        return MappedImage(path)
+        return path, None
     raise MappingMismatchError(
         f"field {mapping.image!r} is a {type(value).__name__}, not a path or bytes"
     )

@@ -9,7 +9,7 @@ SHA256SUMS                                   of all other files; `sha256sum -c S
 
 import re
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -50,22 +50,15 @@ class ReleaseManifest(msgspec.Struct, frozen=True, kw_only=True):
     about: dict[str, str] = {}
 
 
-class ReleaseReference(NamedTuple):
-    """A release that a path names: its folder, and one of its splits if the path names that."""
-
-    folder: Path
-    split: str | None
-
-
-def find_release(path: Path) -> ReleaseReference | None:
-    """The release at `path`, also for `RELEASE/SPLIT`; None if it is something else."""
+def find_release(path: Path) -> tuple[Path, str | None] | None:
+    """The folder of the release at `path`, and the split if it is `RELEASE/SPLIT`; None if it is something else."""
     if (path / RELEASE).is_file():
-        return ReleaseReference(path, None)
+        return path, None
     if not path.exists() and (path.parent / RELEASE).is_file():
         known = read_release(path.parent).splits
         if path.name not in known:
             raise UnknownNameError(f"split of release {path.parent}", path.name, known)
-        return ReleaseReference(path.parent, path.name)
+        return path.parent, path.name
     return None
 
 

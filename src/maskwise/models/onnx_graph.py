@@ -5,7 +5,6 @@ NodeProto.input is field 1, .output field 2 and .op_type field 4; ValueInfoProto
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from maskwise.errors import MaskwiseError
 
@@ -24,11 +23,8 @@ FIXED_32 = 5
 """Wire types of protobuf."""
 
 
-class Node(NamedTuple):
-    """op_type: such as "Gather". inputs: names of tensors."""
-
-    op_type: str
-    inputs: tuple[str, ...]
+Node = tuple[str, tuple[str, ...]]
+"""The type of an operation, such as "Gather", and the names of its input tensors."""
 
 
 def read_nodes(model: bytes) -> dict[str, Node]:
@@ -36,10 +32,9 @@ def read_nodes(model: bytes) -> dict[str, Node]:
     nodes = {}
     for graph in _parts(memoryview(model), GRAPH):
         for part in _parts(graph, NODE):
-            node = Node(
-                "".join(_texts(part, OP_TYPE)),
-                tuple(_texts(part, NODE_INPUT)),
-            )
+            op_type = "".join(_texts(part, OP_TYPE))
+            inputs = tuple(_texts(part, NODE_INPUT))
+            node = (op_type, inputs)
             nodes.update(dict.fromkeys(_texts(part, NODE_OUTPUT), node))
     return nodes
 

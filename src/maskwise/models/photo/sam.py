@@ -175,11 +175,11 @@ def find_all_masks(nodes: Mapping[str, Node]) -> tuple[str, str]:
 def _before_flatten(nodes: Mapping[str, Node], name: str) -> str | None:
     """The tensor that was flattened, a few nodes before this one."""
     for _ in range(MAX_NODES):
-        node = nodes.get(name)
-        if node is None or not node.inputs:
+        op_type, inputs = nodes.get(name, ("", ()))
+        if not inputs:
             return None
-        name = node.inputs[0]
-        if node.op_type == "Flatten":
+        name = inputs[0]
+        if op_type == "Flatten":
             return name
     return None
 

@@ -149,9 +149,10 @@ def hat(builder: FacetBuilder, rng: RandomStream) -> None:
     brim = [(0, brim_radius), (brim_thickness, brim_radius)]
     builder.lathe("brim", brim, smooth=False)
     builder.disc("brim", brim_thickness, brim_radius, rim=0.05)
+    middle_radius = (crown_radius + top_radius) / 2
     crown = [
         (brim_thickness, crown_radius),
-        (height * 0.7, (crown_radius + top_radius) / 2),
+        (height * 0.7, middle_radius),
         (height, top_radius),
     ]
     builder.lathe("crown", crown)
@@ -186,11 +187,12 @@ def toy_car(builder: FacetBuilder, rng: RandomStream) -> None:
         builder.screen("wheels", wheel, "rubber", z=far_z, thick=0.1)
 
     # x as a share of the half length, for a car that drives to the right.
+    cabin_top = cabin_y + cabin_height
     cabin = np.array(
         [
             (-0.5, cabin_y),
-            (-0.36, cabin_y + cabin_height),
-            (0.3 - setback, cabin_y + cabin_height),
+            (-0.36, cabin_top),
+            (0.3 - setback, cabin_top),
             (0.52 - setback, cabin_y),
         ]
     )
@@ -206,7 +208,8 @@ def toy_car(builder: FacetBuilder, rng: RandomStream) -> None:
     for x in axle_xs:
         tire = ellipse(x, wheel_radius, wheel_radius, wheel_radius)
         builder.screen("wheels", tire, "rubber", z=near_z, thick=0.1, soft=0.04)
-        hub = ellipse(x, wheel_radius, wheel_radius * 0.5, wheel_radius * 0.5)
+        hub_radius = wheel_radius * 0.5
+        hub = ellipse(x, wheel_radius, hub_radius, hub_radius)
         builder.screen("wheels", hub, "bright", z=near_z)
 
     headlight_x = direction * half_length * 0.92
@@ -222,7 +225,8 @@ def _window_panes(cabin: Floats) -> tuple[Floats, Floats]:
     center = cabin.mean(0)
     # A little above the center, so that more of the body shows below the windows.
     lift = np.array([0, 0.02])
-    glass = (cabin - center) * (0.8, 0.68) + center + lift
+    shrunk = (cabin - center) * (0.8, 0.68)
+    glass = shrunk + center + lift
     lower_back, upper_back, upper_front, lower_front = glass
     lower_middle = (lower_back + lower_front) / 2
     upper_middle = (upper_back + upper_front) / 2
