@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app, main
 from maskwise.console import make_console
+from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.schema import ImageInfo, Prediction, Region, Sample
 from maskwise.store import DatasetWriter
-from maskwise.terminal import safe_text
+from maskwise.terminal import safe_cell, safe_text
 from tests.cli.commands import run
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x08\r\u202e"
@@ -144,3 +145,52 @@ def test_errors_are_printed_safely(
     with pytest.raises(SystemExit):
         main()
     assert_safe(capsys.readouterr().err)
+
+
+HOSTILE_MODEL = """
+class Hostile:
+    name = "=1+1" + EVIL
+
+    def predict(self, image, questions):
+        raise RuntimeError("line\\n" + EVIL + "\\ud800")
+
+
+class Named(Hostile):
+    def predict(self, image, questions):
+        from maskwise.schema import Prediction
+
+        return [Prediction() for _ in questions]
+"""
+
+
+def test_files_for_people_hold_no_control_characters(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts of a dataset and a model in tables, reports, pages and tracebacks."""
+    (tmp_path / "hostile_model.py").write_text(f"EVIL = {EVIL!r}{HOSTILE_MODEL}")
+    monkeypatch.syspath_prepend(tmp_path)
+    run_folder = tmp_path / "run"
+    run("eval", dataset, "--model", "hostile_model:Named", "--out", run_folder)
+    files = [tmp_path / f"table.{kind}" for kind in ("csv", "tex", "md", "html")]
+    for file in files:
+        run("table", run_folder, "--out", file)
+    for kind in ("csv", "md", "html"):
+        run("ladder", run_folder, "--out", tmp_path / f"ladder.{kind}")
+        files.append(tmp_path / f"ladder.{kind}")
+    for kind in ("md", "html"):
+        run("report", run_folder, "--out", tmp_path / f"report.{kind}")
+        files.append(tmp_path / f"report.{kind}")
+    failing = ["eval", str(dataset), "--model", "hostile_model:Hostile"]
+    result = CliRunner().invoke(app, [*failing, "--out", str(tmp_path / "failed")])
+    assert isinstance(result.exception, MaskwiseError), result.exception
+    files.append(tmp_path / "failed" / "errors.txt")
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert not CONTROLS & set(text), file.name
+        assert "\u202e" not in text, file.name
+
+
+def test_cells_are_no_formulas() -> None:
+    for text in ("=1+1", "+1", "-1", "@SUM(1)", "\t=1"):
+        assert safe_cell(text).startswith("'")
+    assert safe_cell("tiny") == "tiny"

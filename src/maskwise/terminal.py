@@ -19,6 +19,12 @@ def safe_text(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
+def safe_cell(text: str) -> str:
+    """The text as a cell of a CSV file, which a spreadsheet does not take for a formula."""
+    is_formula = text.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return safe_text(f"'{text}" if is_formula else text)
+
+
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 

@@ -7,7 +7,7 @@ import typer
 
 from maskwise.cli.options import AsJson, argument
 from maskwise.errors import StoreError
-from maskwise.terminal import echo
+from maskwise.terminal import echo, safe_text
 
 Runs = Annotated[
     list[str],
@@ -72,7 +72,7 @@ def ladder(
             )
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(writers[suffix](result), encoding="utf-8")
+            out.write_text(safe_text(writers[suffix](result)), encoding="utf-8")
         except OSError as error:
             raise StoreError(f"{out} cannot be written: {error}") from None
         echo(f"wrote {out}", err=True)

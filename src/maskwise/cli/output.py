@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from maskwise.errors import StoreError
-from maskwise.terminal import echo
+from maskwise.terminal import echo, safe_text
 
 
 def write_text(text: str, out: Path | None) -> None:
@@ -16,7 +16,8 @@ def write_text(text: str, out: Path | None) -> None:
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        # People look at files in a terminal, too.
+        out.write_text(safe_text(text), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error}") from None
     echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)

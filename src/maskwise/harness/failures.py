@@ -16,6 +16,7 @@ from maskwise.harness.worker import PredictedImage
 from maskwise.runs import PredictionSummary
 from maskwise.runs.files import ERRORS, write_errors
 from maskwise.schema import Prediction
+from maskwise.terminal import safe_text
 
 logger = logging.getLogger(__name__)
 
@@ -102,9 +103,13 @@ class Failures:
 
 def _append(path: Path, reason: str, sample: str, text: str) -> None:
     """Add a traceback to errors.txt, unless it has one of this error or is full."""
-    heading = f"{HEADING}{reason}"
+    # What a model raises may hold anything, and people read this file in a terminal.
+    one_line = safe_text(reason).replace("\n", " ")
+    heading = f"{HEADING}{one_line}"
     known = path.read_text(encoding="utf-8") if path.exists() else ""
-    if heading in known.splitlines() or len(known) > MAX_FILE_BYTES:
+    if heading in known.split("\n") or len(known) > MAX_FILE_BYTES:
         return
     with open(path, "a", encoding="utf-8") as file:
-        file.write(f"{heading}\nfirst at sample {sample!r}\n{text.rstrip()}\n\n")
+        file.write(
+            f"{heading}\nfirst at sample {sample!r}\n{safe_text(text).rstrip()}\n\n"
+        )

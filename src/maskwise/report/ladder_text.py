@@ -24,6 +24,7 @@ from maskwise.runs.ladder import (
 )
 from maskwise.runs.schema import MetricValue
 from maskwise.runs.tables import MAIN_METRICS
+from maskwise.terminal import safe_cell
 
 CSV_COLUMNS = (
     "run",
@@ -90,7 +91,7 @@ def ladder_to_csv(ladder: Ladder) -> str:
             for name, metric in values.metrics.items():
                 writer.writerow(
                     (
-                        run.name,
+                        safe_cell(run.name),
                         rule.name,
                         rule.protocol,
                         options,

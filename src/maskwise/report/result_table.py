@@ -32,6 +32,7 @@ from maskwise.report.rule_groups import (
 )
 from maskwise.runs import Run
 from maskwise.runs.schema import MetricValue
+from maskwise.terminal import safe_cell, safe_text
 
 TableFormat = Literal["latex", "csv", "markdown", "html"]
 Spread = Literal["interval", "plusminus", "none"]
@@ -340,10 +341,10 @@ def table_to_csv(table: ResultTable) -> str:
     for _, rows in table.groups:
         for row in rows:
             fields: list[object] = [
-                row.name,
-                row.rule.label,
+                safe_cell(row.name),
+                safe_cell(row.rule.label),
                 row.published,
-                "; ".join(row.notes),
+                safe_cell("; ".join(row.notes)),
             ]
             for cell in row.cells:
                 value = "" if cell.value is None else repr(cell.value)
@@ -362,7 +363,8 @@ def _row_name(row: ResultRow) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(LATEX_SPECIAL.get(character, character) for character in text)
+    safe = safe_text(text)
+    return "".join(LATEX_SPECIAL.get(character, character) for character in safe)
 
 
 def _markdown(text: str) -> str:
