@@ -67,6 +67,12 @@ def test_figures_of_the_bundled_model(tmp_path: Path) -> None:
     assert "| visible-copy |" in table
 
 
+def test_level_and_power_of_paired_tests(tmp_path: Path) -> None:
+    table = run_script("-m", "bench.significance", "--pairs", "4", folder=tmp_path)
+    assert "| images of B | before | after | pairs tested |" in table
+    assert "sizes vary widely, B better" in table
+
+
 def test_coverage_of_intervals(tmp_path: Path) -> None:
     table = run_script("-m", "bench.coverage", "--repeats", "8", folder=tmp_path)
     assert "p < 0.05" in table
