@@ -1,11 +1,16 @@
 """The words that decide, with the kind of cue and its polarity."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwise.language.intent import classify_intent, split_at_cues
 from maskwise.language.intent.cues import POLARITIES
+from maskwise.training.intent.evaluate import evaluate
+from maskwise.training.intent.sentences import HandWrittenSentence
 
 CUES = [
     ("Segment all of the bus, hidden part included.", "hidden part", "completeness"),
@@ -63,3 +68,15 @@ def test_the_amodal_mask_needs_evidence(question: str) -> None:
     assert bool(amodal) == (prediction.mask_type == "amodal")
     pieces = split_at_cues(question, prediction.spans)
     assert "".join(text for text, _ in pieces) == question
+
+
+def test_sentences_kept_aside_are_classified_with_their_cues() -> None:
+    file = Path(__file__).with_name("test_d.jsonl")
+    lines = file.read_bytes().splitlines()
+    accuracy = evaluate(
+        [msgspec.json.decode(line, type=HandWrittenSentence) for line in lines]
+    )
+    assert accuracy.sentences == 400
+    assert accuracy.right >= 0.95 * accuracy.sentences
+    assert accuracy.sure_and_right >= 0.95 * accuracy.sure
+    assert accuracy.overlapping >= 0.85 * accuracy.cues
