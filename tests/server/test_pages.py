@@ -72,8 +72,8 @@ def test_no_path_leaves_the_folder(address: str, path: str) -> None:
 
 def test_pages_load_only_files_that_exist_and_have_no_inline_code() -> None:
     files = read_static_files()
-    for name, file in files.items():
-        text = file.content.decode()
+    for name, (content, _, _) in files.items():
+        text = content.decode()
         if name.endswith(".html"):
             for link in re.findall(r'(?:href|src)="/static/([^"]+)"', text):
                 assert link in files, (name, link)

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from litestar import Request, Response, Router, get
 from litestar.handlers import HTTPRouteHandler
@@ -35,24 +35,16 @@ REVIEW_PAGES = {
 """Files of the paths of `maskwise serve` and of `maskwise review`. A service worker acts below its own folder only."""
 
 
-class StaticFile(NamedTuple):
-    """A file with its content type and ETag."""
-
-    content: bytes
-    media_type: str
-    etag: str
-
-
 @functools.cache
-def read_static_files() -> dict[str, StaticFile]:
-    """All files by their path below the folder."""
+def read_static_files() -> dict[str, tuple[bytes, str, str]]:
+    """Content, content type and ETag of all files, by their path below the folder."""
     static_files = {}
     for path in sorted(FOLDER.rglob("*")):
         if path.suffix in TYPES:
             content = path.read_bytes()
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
             name = path.relative_to(FOLDER).as_posix()
-            static_files[name] = StaticFile(content, TYPES[path.suffix], etag)
+            static_files[name] = (content, TYPES[path.suffix], etag)
     return static_files
 
 
@@ -83,12 +75,13 @@ def _respond(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
     file = read_static_files().get(name)
     if file is None:
         raise RequestRejectedError(404, "Not Found: see /docs")
-    headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
+    content, media_type, etag = file
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
     # A proxy may mark an ETag as weak; the content is the same.
     known = [
         tag.strip().removeprefix("W/")
         for tag in request.headers.get("if-none-match", "").split(",")
     ]
-    if file.etag in known:
+    if etag in known:
         return Response(b"", status_code=304, headers=headers)
-    return Response(file.content, headers=headers, media_type=file.media_type)
+    return Response(content, headers=headers, media_type=media_type)

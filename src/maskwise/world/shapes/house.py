@@ -102,8 +102,11 @@ def teddy_bear(builder: FacetBuilder, rng: RandomStream) -> None:
     ear_y = head_y + head_radius * 0.78
     for side in SIDES:
         ear_x = side * head_radius * 0.8
-        builder.ball("ears", (ear_x, ear_y, -0.1), head_radius * 0.42)
-        builder.ball("ears", (ear_x, ear_y, -0.05), head_radius * 0.22, "accent")
+        ear = (ear_x, ear_y, -0.1)
+        builder.ball("ears", ear, head_radius * 0.42)
+        # Slightly nearer to the viewer, so that it lies on the ear.
+        inner_ear = (ear_x, ear_y, -0.05)
+        builder.ball("ears", inner_ear, head_radius * 0.22, "accent")
 
     builder.ball("body", (0, body_y, 0), body_radius, tall=1.1)
     belly = (0, body_y - 0.03, 0.1)
@@ -119,7 +122,8 @@ def teddy_bear(builder: FacetBuilder, rng: RandomStream) -> None:
         paw = (side * body_radius * 1.3, paw_y, 0.2)
         builder.tube("arms", [shoulder, elbow, paw], [0.12, 0.13, 0.13])
         # The legs point at the viewer: a ball, and the sole in front of it.
-        builder.ball("legs", (side * body_radius * 0.85, 0.2, 0.3), 0.23, wide=1.05)
+        leg = (side * body_radius * 0.85, 0.2, 0.3)
+        builder.ball("legs", leg, 0.23, wide=1.05)
         sole = (side * body_radius * 0.88, 0.2, 0.36)
         builder.ball("legs", sole, 0.12, "accent")
 
