@@ -45,6 +45,16 @@ def test_contributing_names_the_targets_it_runs(jobs: dict[str, Any]) -> None:
                 assert command in text, command
 
 
+def test_every_pinned_version_is_audited(jobs: dict[str, Any]) -> None:
+    """`pip_audit --disable-pip` takes exact versions only."""
+    (audit,) = (run for run in commands(jobs["audit"]) if "pip_audit" in run)
+    requirements = ROOT / audit.split("--requirement ")[1]
+    lines = requirements.read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line.strip() and not line.startswith("#")]
+    assert pins
+    assert all(re.match(r"[\w.\[\]-]+==[^=]+$", pin) for pin in pins)
+
+
 def test_the_core_is_tested_on_other_systems(jobs: dict[str, Any]) -> None:
     systems = {
         variant["os"] for variant in jobs["core"]["strategy"]["matrix"]["include"]

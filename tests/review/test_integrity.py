@@ -164,6 +164,17 @@ def test_a_file_that_is_no_database_is_named_and_kept(folder: Path) -> None:
     ]
 
 
+def test_damaged_drafts_do_not_prevent_a_rebuild(folder: Path) -> None:
+    connection = sqlite3.connect(folder / "data.review.sqlite")
+    connection.execute("DROP TABLE drafts")
+    connection.execute("CREATE TABLE drafts (item, reviewer, at, body)")
+    connection.execute("INSERT INTO drafts VALUES (NULL, NULL, NULL, NULL)")
+    connection.commit()
+    connection.close()
+    change(folder, "UPDATE events SET payload = '[]' WHERE seq = 20")
+    assert "rebuilt from 62 events" in rebuild(folder)
+
+
 def test_missing_rows_are_noticed(folder: Path) -> None:
     change(folder, "DELETE FROM decisions WHERE item < 3")
     message = "table decisions has 57 rows, and the audit log 60 events for it"

@@ -182,7 +182,8 @@ def _rebuild_file(path: Path) -> tuple[int, list[str]]:
                     raise DamagedReviewError(
                         f"{path} cannot be rebuilt: no event {kind!r} can be read; restore a backup"
                     )
-            with contextlib.suppress(*UNREADABLE):
+            # Drafts are no decisions: what is damaged is left out.
+            with contextlib.suppress(*UNREADABLE, SQLAlchemyError):
                 drafts = damaged.execute("SELECT item, reviewer, at, body FROM drafts")
                 names = [column[0] for column in drafts.description]
                 rows = [dict(zip(names, row)) for row in drafts]
