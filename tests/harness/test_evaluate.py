@@ -358,7 +358,7 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
         "memory": "out of memory",
         "unsure": "not sure",
     }
-    reasons |= {"few": "the model returned 0 predictions for 1 questions"}
+    reasons |= {"few": "the model returned 0 predictions for 1 question"}
     reasons |= {"text": "the model returned a str; expected a Prediction"}
     reasons |= {"exit": "SystemExit: 0", "half": "ValueError: half a character: ?"}
     for reply in replies(tmp_path / "run"):

@@ -195,7 +195,7 @@ def test_a_prediction_is_what_it_is_once_read_again() -> None:
 def test_asking_signs_replies() -> None:
     replies = call_model(Painter(), "predict", IMAGE, samples("a", "b"))
     assert [reply.sample for reply in replies] == ["s0", "s1"]
-    with pytest.raises(ModelError, match="1 predictions for 2 questions"):
+    with pytest.raises(ModelError, match="1 prediction for 2 questions"):
         call_model(Moody(), "predict", IMAGE, samples("few", "b"))
     with pytest.raises(ModelError, match="returned a str"):
         call_model(Moody(), "predict", IMAGE, samples("text"))

@@ -178,6 +178,10 @@ def evaluate_model(
             "--vary and --include-repeats are about repeats: say how many with --repeat N"
         )
     if repeat is not None:
+        if predict_only or track:
+            raise MaskwiseError(
+                "--repeat scores every repeat and tracks none; omit --predict-only and --track"
+            )
         variation = parse_variation(vary, repeat)
         with ending_on_signals(folder):
             repeats = evaluate_repeatedly(

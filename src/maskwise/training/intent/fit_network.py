@@ -4,6 +4,7 @@ Called by `fit`. One thread, so that equal data and seed give equal weights.
 """
 
 import copy
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
@@ -21,6 +22,8 @@ from maskwise.language.intent.words import QuestionWord
 from maskwise.training.intent.sentences import LabeledSentence
 from maskwise.training.intent.torch_network import TorchCueNetwork
 from maskwise.training.intent.word_vectors import WordVectors
+
+logger = logging.getLogger(__name__)
 
 BATCH = 48
 CHUNK = 16 * BATCH
@@ -111,7 +114,7 @@ def train_network(
     vectors: WordVectors,
     config: NetworkConfig,
     *,
-    report: Callable[[str], None] = print,
+    report: Callable[[str], object] = logger.info,
 ) -> TrainedNetwork:
     """Train on data; `report` gets one line per epoch."""
     torch.set_num_threads(1)
