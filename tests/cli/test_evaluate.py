@@ -226,9 +226,11 @@ def test_a_run_whose_masks_all_have_another_size_says_so(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("option", [["--predict-only"], ["--track", "tensorboard"]])
 def test_repeats_refuse_options_that_they_would_ignore(
-    option: list[str], tmp_path: Path
+    option: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     arguments = ["eval", "world", "--model", "oracle", "--repeat", "2", *option]
-    result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "run")])
-    assert result.exit_code == 2
-    assert "omit --predict-only and --track" in " ".join(result.output.split())
+    text = fail(capsys, monkeypatch, *arguments, "--out", tmp_path / "run")
+    assert "omit --predict-only and --track" in " ".join(text.split())

@@ -197,7 +197,7 @@ def test_asking_signs_replies() -> None:
     assert [reply.sample for reply in replies] == ["s0", "s1"]
     with pytest.raises(ModelError, match="1 prediction for 2 questions"):
         call_model(Moody(), "predict", IMAGE, samples("few", "b"))
-    with pytest.raises(ModelError, match="returned a str"):
+    with pytest.raises(ModelError, match="returned a value of type str"):
         call_model(Moody(), "predict", IMAGE, samples("text"))
 
 
