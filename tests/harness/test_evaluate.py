@@ -360,7 +360,8 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     }
     reasons |= {"few": "the model returned 0 predictions for 1 question"}
     reasons |= {
-        "text": "the model returned a value of type str; expected a Prediction or masks"
+        "text": "the model returned a value of type str; expected a Prediction or masks: "
+        "expected an array of bools or numbers, got str"
     }
     reasons |= {"exit": "SystemExit: 0", "half": "ValueError: half a character: ?"}
     for reply in replies(tmp_path / "run"):

@@ -144,7 +144,7 @@ def test_no_masks_say_that_there_is_no_target(nothing: Any) -> None:
     ("item", "said"),
     [
         (None, "found None; a model that finds nothing returns an empty list"),
-        ("a cup", "expected an array of bools or numbers"),
+        ("a cup", "expected an array of bools or numbers, got str$"),
         ({"mask": INSIDE}, "a prediction has the unknown key 'mask'; known: answer"),
         ({"masks": [INSIDE], "scores": []}, "0 scores for 1 masks"),
         ({"regions": [{"box": [0, 0, 1, 1]}]}, '"as_mask": true says that it stands'),

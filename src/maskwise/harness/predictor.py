@@ -295,10 +295,8 @@ def _check_prediction(returned: Any, size: tuple[int, int]) -> Prediction:
     try:
         prediction = to_prediction(returned, size=size)
     except (MaskError, RecordError) as error:
-        # Of text there is nothing more to say than that it is no mask.
-        reason = "" if isinstance(returned, str) else f": {error}"
         raise ModelError(
-            f"the model returned a value of type {type(returned).__name__}; expected a Prediction or masks{reason}"
+            f"the model returned a value of type {type(returned).__name__}; expected a Prediction or masks: {error}"
         ) from None
     try:
         # Python checks no types. What cannot be written and read again would end the run, or never be scored.

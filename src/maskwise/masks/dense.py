@@ -32,7 +32,11 @@ def to_array(values: Any) -> NumberArray:
         raise MaskError(
             f"expected an array of pixels, got {type(values).__name__}: {error}"
         ) from None
-    if array.dtype.kind not in "biuf" or isinstance(values, str | bytes):
+    if isinstance(values, str | bytes):
+        raise MaskError(
+            f"expected an array of bools or numbers, got {type(values).__name__}"
+        )
+    if array.dtype.kind not in "biuf":
         raise MaskError(
             f"expected an array of bools or numbers, got {type(values).__name__} of {array.dtype}"
         )
