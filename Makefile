@@ -70,7 +70,7 @@ test: lint ## formatting, types and all tests but those of test-vlm, test-integr
 
 test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model: several processes, Ray, learning
 	@printf 'testing the vision-language model ...\n'
-	@$(PY) -m pytest -m vlm tests/models/vlm
+	@$(PY) -m pytest -m vlm tests/models/vlm tests/training
 
 # Where they cannot be installed, the tests are skipped and say so.
 test-integrations: $(VENV)/.installed-dev ## maskwise inside lmms-eval, Weights & Biases and MLflow, in an environment of their own
