@@ -1,7 +1,8 @@
 """Sentences that the intent classifier is trained on, beside those of the template corpus.
 
-`hand_written/*.jsonl` were written by hand, each set by another author: `train_*` are trained on (`train_dev`, two
-older sets, without marked cues), `choose_c` chooses settings and calibrates. Published questions and captions, visible,
+`hand_written/*.jsonl` were written one by one, not expanded from templates: most of them by a language model, as R2SM
+wrote its queries, each set without sight of the others. `train_*` are trained on (`train_dev`, two older sets, without
+marked cues), `choose_c` chooses settings and calibrates. Published questions and captions, visible,
 are read from a folder where there is one; they are not part of the project.
 """
 
