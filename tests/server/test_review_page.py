@@ -1,5 +1,6 @@
 """The review page in a real browser, on the real routes and a SQLite database."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def decide(page: Any, *keys: str) -> None:
     """Press keys that decide, and wait for the next sample."""
     before = shown(page)
     press(page, *keys)
-    wait_until(page, lambda: shown(page) != before)
+    wait_until(page, lambda: shown(page) not in ("", before))
 
 
 def tap(page: Any, *buttons: str) -> None:
@@ -72,7 +73,7 @@ def tap(page: Any, *buttons: str) -> None:
     before = shown(page)
     for button in buttons:
         page.tap(button)
-    wait_until(page, lambda: shown(page) != before)
+    wait_until(page, lambda: shown(page) not in ("", before))
 
 
 def wait_saved(page: Any) -> None:
@@ -128,6 +129,35 @@ def test_ten_samples_are_reviewed_by_keyboard_alone(
     ]
     assert [verdict for _, verdict in found] == expected
     assert [str(item) for item, _ in found] == seen
+
+
+def test_a_slow_server_is_waited_for_and_no_decision_is_counted_twice(
+    browser: Any, open_review: OpenReview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = open_review()
+    token = review.add_reviewer("ada")
+    decide_at_once = Review.decide
+    answering = threading.Event()
+
+    def decide_later(self: Review, *arguments: Any) -> Any:
+        answering.wait(60)
+        return decide_at_once(self, *arguments)
+
+    monkeypatch.setattr(Review, "decide", decide_later)
+    with serving_review(review) as address, open_page(browser) as page:
+        enter(page, address, token)
+        press(page, "a", "a", "a", "s", "r", "d")
+        wait_until(page, lambda: "are being saved" in page.inner_text("#sample"))
+        assert page.inner_text("#progress").startswith("4 decided")
+        assert page.is_hidden("#message")  # the key of the reason does nothing else
+        answering.set()
+        wait_until(page, lambda: shown(page) == "5")
+        wait_saved(page)
+        assert page.inner_text("#progress").startswith("4 decided")
+        press(page, "u")
+        wait_until(page, lambda: shown(page) == "4")
+        assert page.inner_text("#progress").startswith("3 decided")
+        assert len(verdicts(review, "ada")) == 4
 
 
 def test_an_edited_mask_is_in_the_export(
@@ -200,7 +230,7 @@ def test_decisions_made_offline_survive_a_reload_and_arrive_once(
         with serving_review(review) as address:
             port = int(address.rpartition(":")[2])
             enter(page, address, token)
-            page.wait_for_timeout(500)
+            page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
             page.reload()  # the worker of the page is in charge from here on
             wait_until(page, lambda: bool(shown(page)))
             decide(page, "a")

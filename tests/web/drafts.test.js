@@ -117,3 +117,15 @@ test("ids are random UUIDs of version 4", () => {
   assert.equal(new Set(ids).size, 50);
   for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
+
+test("a draft that is refused after its item was decided says nothing", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  fakeServer(() => ({ status: 403, content: { error: "item 3 is not yours" } }));
+  const states = [];
+  const drafts = new Drafts("p", (state) => states.push(state));
+  drafts.save(3, { note: "a" });
+  mock.timers.tick(700);
+  drafts.forget(3);
+  await settled();
+  assert.deepEqual(states, ["saving"]);
+});

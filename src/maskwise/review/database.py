@@ -55,6 +55,7 @@ class ReviewDatabase:
         self.is_sqlite = self.url.get_backend_name() == SQLITE
         self.damage: str | None = None
         self._writer = threading.Lock()
+        self._joining = threading.Lock()
         self._waiting: list[_Job[Any]] = []
         try:
             self.engine = create_engine(
@@ -112,7 +113,8 @@ class ReviewDatabase:
             with self._errors(), self.engine.begin() as connection:
                 job.run(connection)
             return job.result()
-        self._waiting.append(job)
+        with self._joining:
+            self._waiting.append(job)
         # Whoever gets the lock first writes the jobs of all who wait for it.
         with self._writer:
             if not job.finished:
@@ -120,8 +122,10 @@ class ReviewDatabase:
         return job.result()
 
     def _write_waiting(self) -> None:
-        jobs = self._waiting
-        self._waiting = []
+        # A job joins either these or the next ones.
+        with self._joining:
+            jobs = self._waiting
+            self._waiting = []
         try:
             with self._errors(), self.engine.begin() as connection:
                 for job in jobs:

@@ -101,6 +101,7 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     undone: str
     item: ItemView
     replayed: bool
+    progress: ReviewerProgress
 
 
 def view_item(

@@ -271,7 +271,10 @@ class Review:
             )
         )
         return UndoResult(
-            undone=undone, item=self.item(reviewer, item), replayed=replayed
+            undone=undone,
+            item=self.item(reviewer, item),
+            replayed=replayed,
+            progress=self.progress(reviewer),
         )
 
     def save_draft(self, reviewer: Reviewer, item: int, draft: DecisionDraft) -> float:

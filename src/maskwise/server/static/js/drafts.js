@@ -48,10 +48,13 @@ export class Drafts {
   }
 
   async #send(item, draft) {
+    const sent = this.timers.get(item);
     try {
       await call("PUT", `/items/${item}/draft`, draft);
       this.changed("saved");
     } catch (error) {
+      // A draft that was forgotten or replaced meanwhile is of no interest any more.
+      if (this.timers.get(item) !== sent) return;
       this.changed("local");
       if (isOffline(error)) this.timers.set(item, setTimeout(() => this.#send(item, draft), 5 * DELAY_MS));
     }

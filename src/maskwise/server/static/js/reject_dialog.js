@@ -30,6 +30,8 @@ export function askReason(reasons) {
       const reason = reasons.slice(0, own)[KEYS.indexOf(event.key.toLowerCase())];
       if (!reason || event.key.length !== 1) return;
       event.preventDefault();
+      // The dialog is closed when the page hears of the key, which must not act twice.
+      event.stopPropagation();
       choose(reason);
     });
     dialog.addEventListener("close", () => {

@@ -37,7 +37,10 @@ class ReviewPage {
     this.outbox = new Outbox(key, {
       sent: (decision, response) => this.#sent(response),
       refused: (decision, error) => this.#refused(decision, error),
-      changed: () => this.#showStatus(),
+      changed: () => {
+        this.#showStatus();
+        this.#showProgress();
+      },
     });
     this.view = new CanvasView(byId("canvas"), (context, scale) => this.#draw(context, scale));
     this.editor = new MaskEditor(this.view, {
@@ -153,11 +156,9 @@ class ReviewPage {
     this.lastDecided = { item, decision };
     this.drafts.forget(item.item);
     this.queue.remove(item.item);
-    this.progress = { decided: this.progress.decided + 1, open: Math.max(0, this.progress.open - 1) };
-    this.#showProgress();
     announce({ accept: "Accepted.", fix: "Fix saved.", reject: "Rejected.", skip: "Skipped." }[verdict]);
-    this.show();
     this.outbox.add(decision);
+    this.show();
   }
 
   async reject() {
@@ -176,9 +177,8 @@ class ReviewPage {
     }
     try {
       await this.outbox.flush();
-      const { item } = await call("POST", "/undo", { id: makeUuid() });
-      this.progress.decided = Math.max(0, this.progress.decided - 1);
-      this.progress.open++;
+      const { item, progress } = await call("POST", "/undo", { id: makeUuid() });
+      this.progress = progress;
       await this.#putBack(item);
     } catch (error) {
       this.say(isOffline(error) ? "Undo needs a connection." : error.message);
@@ -302,7 +302,7 @@ class ReviewPage {
 
   #sent(response) {
     this.#take(response);
-    if (!this.shownItem() && this.item) this.show();
+    if (!this.shownItem()) this.show();
   }
 
   /** Whether an item is on the screen. */
@@ -327,8 +327,10 @@ class ReviewPage {
     }
   }
 
-  #showNothing(text = null) {
+  #showNothing(problem = null) {
     const owner = this.session.role === "owner";
+    // The reply to a decision brings the next samples.
+    const text = problem ?? (this.outbox.decisions.length ? "Your decisions are being saved; the next samples come then." : null);
     byId("canvas").dataset.item = "";
     this.view.show(null, { width: 1, height: 1 });
     byId("sample").replaceChildren(el("div", { class: "done" }, el("h1", {}, text ? "Waiting" : owner ? "No sample is in dispute" : "All done"),
@@ -337,8 +339,11 @@ class ReviewPage {
       el("p", {}, el("button", { type: "button", onclick: () => this.fetchItems() }, "Look again"))));
   }
 
+  /** What the server has counted, and the decisions on their way to it; a skip decides nothing. */
   #showProgress() {
-    const { decided, open } = this.progress;
+    const waiting = this.outbox.decisions.filter((decision) => decision.verdict !== "skip").length;
+    const decided = this.progress.decided + waiting;
+    const open = Math.max(0, this.progress.open - waiting);
     byId("progress").textContent = `${decided.toLocaleString()} decided · ${open.toLocaleString()} open`;
     byId("bar").style.width = `${(100 * decided) / Math.max(1, decided + open)}%`;
   }
