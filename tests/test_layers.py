@@ -44,6 +44,7 @@ PACKAGES = [
     "builder",
     "review",
     "models",
+    "probes",
     "training",
     "integrations",
     "server",

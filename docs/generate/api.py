@@ -35,6 +35,7 @@ SECTIONS = {
         "load_run",
         "compare",
         "ladder",
+        "probe",
         "Run",
         "Metric",
         "EngineOptions",

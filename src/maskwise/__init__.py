@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from maskwise.language.intent import classify_intent
     from maskwise.masks import Mask, Masks, as_mask, as_masks
     from maskwise.models.baselines import baseline
+    from maskwise.probes.run_probes import probe
     from maskwise.registry import (
         list_benchmarks,
         list_formats,
@@ -116,6 +117,7 @@ __all__ = [
     "load_model",
     "load_run",
     "open_image",
+    "probe",
     "read_dataset",
     "reward",
     "score",
@@ -153,6 +155,7 @@ _MODULES = {
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],
     "language.intent": ["classify_intent"],
     "models.baselines": ["baseline"],
+    "probes.run_probes": ["probe"],
     "registry": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "report.comparison": ["compare"],
     "report.overlay": ["draw_overlay"],

@@ -838,8 +838,16 @@ FILTERS = Registry(
 """Objects of type `maskwise.builder.filters.Filter`, in the order of application."""
 
 
-PROBES = Registry("probe", {})
-"""Risk probes; there is none yet."""
+PROBES = Registry(
+    "probe",
+    {
+        "poor-model-accuracy": BuiltIn(
+            "maskwise.probes.accuracy:POOR_MODEL_ACCURACY",
+            "metrics against your thresholds, calibration, risk and coverage",
+        ),
+    },
+)
+"""Objects of type `maskwise.probes.Probe`, in the order in which they run."""
 
 
 TRAINERS = Registry(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from maskwise.cli.evaluate import MAX_SLUG, _slug
+from maskwise.cli.options import MAX_SLUG, to_slug
 from maskwise.cli.signals import ending_on_signals
 
 
@@ -59,4 +59,4 @@ def test_other_errors_pass_through(tmp_path: Path) -> None:
     ],
 )
 def test_run_folders_are_named_after_dataset_and_model(text: str, name: str) -> None:
-    assert _slug(text) == name
+    assert to_slug(text) == name

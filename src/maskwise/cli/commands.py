@@ -14,6 +14,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
             "ladder:ladder",
             "Score the same predictions under every published rule",
         ),
+        "probe": ("probe:app", "Measure the risks that dataset cards name"),
         "report": ("report:report", "Write a run as a page, Markdown or JSON"),
         "table": ("table:table", "Write runs side by side as a table for a paper"),
         "leaderboard": ("leaderboard:leaderboard", "Rank runs, as a table or a site"),

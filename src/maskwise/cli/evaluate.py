@@ -1,6 +1,5 @@
 """`maskwise eval`: a model on a dataset, predicted, scored and reported, continued after any kill."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,15 +20,13 @@ from maskwise.cli.options import (
     ShowAll,
     TrackerNames,
     Workers,
+    to_slug,
 )
 from maskwise.errors import MaskwiseError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
     from maskwise.runs import PredictionSummary, Run
-
-MAX_SLUG = 60
-"""Characters of a dataset or model in the name of a run folder."""
 
 Limit = Annotated[
     int | None,
@@ -145,7 +142,7 @@ def evaluate_model(
             f"Did you mean `maskwise eval {model} --model {dataset}`?"
         )
     check_trackers(track or [])
-    folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
+    folder = out or Path("runs") / f"{to_slug(dataset)}-{to_slug(model)}"
     # Several models on one machine run on a Ray that is started here.
     several = workers is not None and workers > 1
     engine_options = EngineOptions(
@@ -218,16 +215,6 @@ def _print_problems(run: "Run | None") -> None:
     if run.failure_notice is not None and not run.has_scores:
         echo(f"maskwise: {run.failure_notice}", err=True)
         raise typer.Exit(1)
-
-
-def _slug(text: str) -> str:
-    """A name for a folder: what a path, a factory or an address ends with."""
-    if "://" in text:
-        ending = text.partition("://")[2]
-    else:
-        ending = Path(text.rstrip("/")).name
-    slug = re.sub(r"[^\w.-]+", "-", ending).strip("-.")
-    return slug[:MAX_SLUG] or "run"
 
 
 def _print_json(run: "Run | None", summary: "PredictionSummary", folder: Path) -> None:

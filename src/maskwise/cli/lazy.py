@@ -37,6 +37,18 @@ class HelpfulGroup(TyperGroup):
         return hide_flag_types(super().get_params(ctx))
 
 
+class DefaultGroup(HelpfulGroup):
+    """A group in which anything that is not a subcommand is given to the command `default`."""
+
+    default: str
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the default before anything but a subcommand or a request for help."""
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
 class LazyCommand(TyperCommand):
     """What the list of commands shows of a command, and where the command itself is.
 

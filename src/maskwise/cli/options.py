@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, with the same help everywhere."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,10 +11,23 @@ EngineName = Literal["local", "ray"]
 
 SEVERAL = "Can be given several times."
 
+MAX_SLUG = 60
+"""Characters of a dataset or model in the name of a run folder."""
+
 
 def argument(metavar: str, help: str) -> Any:
     """An argument with its name in capital letters, as usage lines and help show it."""
     return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def to_slug(text: str) -> str:
+    """A name for a folder: what a path, a factory or an address ends with."""
+    if "://" in text:
+        ending = text.partition("://")[2]
+    else:
+        ending = Path(text.rstrip("/")).name
+    slug = re.sub(r"[^\w.-]+", "-", ending).strip("-.")
+    return slug[:MAX_SLUG] or "run"
 
 
 DatasetName = Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from maskwise.cli.hints import is_dataset, refuse_swapped
-from maskwise.cli.lazy import HelpfulCommand, HelpfulGroup
+from maskwise.cli.lazy import DefaultGroup, HelpfulCommand
 from maskwise.cli.options import (
     AllowedHosts,
     AsJson,
@@ -29,14 +29,10 @@ LEASE_SECONDS = 900.0
 """How long a sample is kept for a reviewer who does nothing: longer than drawing a mask takes."""
 
 
-class _StartByDefault(HelpfulGroup):
+class _StartByDefault(DefaultGroup):
     """A group in which a dataset in place of a subcommand means `start`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert `start` before anything that is neither a subcommand nor a request for help."""
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = [START, *args]
-        return super().parse_args(ctx, args)
+    default = START
 
 
 app = typer.Typer(

@@ -48,6 +48,7 @@ def evaluate(
     threads: int | None = None,
     fail_fast: bool = False,
     keep_going: bool = False,
+    report: bool = True,
     progress: bool = True,
     on_progress: OnProgress = lambda progress: None,
     on_stage: OnStage = lambda stage: None,
@@ -63,9 +64,9 @@ def evaluate(
     answer, for official protocols that need it.
 
     engine: `local`, `ray`, or EngineOptions. timeout: seconds per question. retry_failed: ask failed questions
-    again. threads: for scoring; one per core, at most 8, if None. progress: show a bar, or lines every 30 s where
-    standard error is a file. on_progress: called after every image. on_stage: called with the name of the current
-    stage. None of these affects the result.
+    again. threads: for scoring; one per core, at most 8, if None. report: write report.html into the folder.
+    progress: show a bar, or lines every 30 s where standard error is a file. on_progress: called after every image.
+    on_stage: called with the name of the current stage. None of these affects the result.
 
     A question that fails is counted and the run goes on, with a warning at the end. ModelError if all questions fail.
     It also stops a run whose first five questions fail, unless `keep_going`, and at the first failure if `fail_fast`.
@@ -117,8 +118,9 @@ def evaluate(
         if session.folder is not None:
             with write_errors(session.folder):
                 run = write_scores(session.folder, run)
-            show_stage("writing the report")
-            write_run_report(run, result)
+            if report:
+                show_stage("writing the report")
+                write_run_report(run, result)
         run.summary = summary
     warn_about_failures(summary, session.failures)
     return run

@@ -21,6 +21,7 @@ METRIC_TABLE = "metrics.arrow"
 LADDER = "ladder.json"
 REPORT = "report.html"
 ERRORS = "errors.txt"
+PROBES = "probes.json"
 """The files of a run folder; docs/runs.md describes them."""
 
 MAX_JSON_BYTES = 2**27

@@ -1,0 +1,212 @@
+"""Run probes on a dataset and a model, and write probes.json and a page.
+
+    results = probe("tiny", "world", out="probes/tiny", probes=["output-bias"])
+
+`maskwise probe` and `maskwise.probe` are this function. Every evaluation of a probe is a run
+folder below the folder of the probes: the same call continues what was interrupted.
+"""
+
+import contextlib
+import datetime
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskwise import __version__
+from maskwise.datasets import find_dataset, load_dataset
+from maskwise.engines import EngineName, EngineOptions
+from maskwise.errors import MaskwiseError, ModelGoneError, UnknownNameError
+from maskwise.harness.loaded_model import LoadedModel, load_model
+from maskwise.harness.plan import Plan
+from maskwise.harness.predictor import Model
+from maskwise.probes.context import ProbeContext
+from maskwise.probes.probe import Probe, find_probe
+from maskwise.registry import PROBES as REGISTERED
+from maskwise.report.probe_page import write_probe_page
+from maskwise.runs.files import PROBES, hash_path, write_errors, write_json
+from maskwise.runs.probe_results import (
+    PROBES_FORMAT,
+    ProbeFinding,
+    ProbeResult,
+    ProbesFile,
+)
+from maskwise.store import Dataset
+from maskwise.store.folder import MANIFEST
+
+logger = logging.getLogger(__name__)
+
+OnProbe = Callable[[str, int, int], None]
+"""Called with the name of a probe, its number and how many there are, before it begins."""
+
+
+def probe(
+    model: str | Model | LoadedModel | None,
+    data: str | os.PathLike[str] | Dataset,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    probes: str | Probe | Sequence[str | Probe] | None = None,
+    options: Mapping[str, Any] | None = None,
+    probe_options: Mapping[str, Mapping[str, Any]] | None = None,
+    images: str | os.PathLike[str] | None = None,
+    quick: bool = False,
+    limit: int | None = None,
+    seed: int = 0,
+    engine: EngineName | EngineOptions = "local",
+    timeout: float | None = None,
+    progress: bool = True,
+    command: str | None = None,
+    on_probe: OnProbe = lambda name, number, count: None,
+) -> ProbesFile:
+    """Measure the risks that dataset cards name: `maskwise probe`.
+
+    model: as for `load_model`, or None to probe the dataset alone; options: passed to a model
+    given by name. data: as for `load_dataset`; images: the folder of its images, if they were
+    moved. out: a folder for probes.json, a page and the run folders of all evaluations; the
+    same call continues probes that were interrupted. Without it everything stays in memory.
+
+    probes: names (`maskwise probe ls`), `package.module:attribute` or Probe objects; all
+    built-in ones if None. probe_options: by probe. quick: fewer questions, wider intervals.
+    limit: only this many images, drawn with `seed`. engine, timeout, progress: as for
+    `evaluate`. command: what the results say can be repeated. on_probe: called before each.
+
+    Example: results = probe("tiny", "world", out="probes/tiny", quick=True)
+    """
+    chosen = _choose_probes(probes, has_model=model is not None)
+    given_options = probe_options or {}
+    _check_options(chosen, given_options)
+    source = data if isinstance(data, Dataset) else find_dataset(data).absolute()
+    dataset = load_dataset(source, images=images)
+    if limit is not None:
+        plan = Plan.from_dataset(dataset, limit=limit, seed=seed)
+        dataset = dataset.take(np.sort(plan.rows))
+    with contextlib.ExitStack() as stack:
+        loaded = None
+        if model is not None:
+            loaded = load_model(model, **(options or {}))
+        if loaded is not None and isinstance(model, str):
+            stack.enter_context(loaded)
+        context = ProbeContext(
+            data=source if images is None else dataset,
+            dataset=dataset,
+            model=loaded,
+            folder=None if out is None else Path(out).absolute(),
+            seed=seed,
+            quick=quick,
+            limit=limit,
+            engine=EngineOptions(engine=engine) if isinstance(engine, str) else engine,
+            timeout=timeout,
+            progress=progress,
+        )
+        stack.enter_context(contextlib.closing(context))
+        results = []
+        for number, item in enumerate(chosen, start=1):
+            on_probe(item.name, number, len(chosen))
+            results.append(_run_probe(item, context, given_options.get(item.name, {})))
+        described = _describe(
+            context, results, command or _repeat_call(model, data, probes)
+        )
+        if context.folder is not None:
+            with write_errors(context.folder):
+                context.folder.mkdir(parents=True, exist_ok=True)
+                write_json(context.folder / PROBES, described)
+                write_probe_page(context.folder, described, context.runs)
+    return described
+
+
+def _choose_probes(
+    probes: str | Probe | Sequence[str | Probe] | None, *, has_model: bool
+) -> list[Probe]:
+    """The probes that are named, or all built-in ones that can run without a model."""
+    if probes is None:
+        built_in = [find_probe(name) for name in REGISTERED.built_in]
+        return [item for item in built_in if has_model or not item.needs_model]
+    listed = [probes] if isinstance(probes, str | Probe) else list(probes)
+    chosen = [find_probe(item) for item in listed]
+    unusable = [item.name for item in chosen if item.needs_model and not has_model]
+    if unusable:
+        raise MaskwiseError(
+            f"{', '.join(unusable)}: these probes need a model; name one with --model"
+        )
+    return chosen
+
+
+def _check_options(
+    probes: Sequence[Probe], given: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Refuse options of other probes, and values that a probe does not take."""
+    by_name = {item.name: item for item in probes}
+    for name, values in given.items():
+        if name not in by_name:
+            raise UnknownNameError("probe with options", name, by_name)
+        for option, value in values.items():
+            by_name[name].check(option, value)
+
+
+def _run_probe(
+    probe: Probe, context: ProbeContext, options: Mapping[str, Any]
+) -> ProbeResult:
+    """The result of a probe; one that cannot be measured says why."""
+    known_runs = set(context.runs)
+    asked_before = context.questions_asked()
+    begun = time.monotonic()
+    try:
+        finding = probe.find(context, **options)
+    except ModelGoneError:
+        raise
+    except MaskwiseError as error:
+        logger.warning("probe %s: %s", probe.name, error)
+        finding = ProbeFinding(
+            finding=f"Not measured: {error}", severity="unmeasured", done="Nothing."
+        )
+    asked = context.questions_asked() - asked_before
+    fields = {
+        field: getattr(finding, field) for field in ProbeFinding.__struct_fields__
+    }
+    return ProbeResult(
+        **fields,
+        name=probe.name,
+        title=probe.title,
+        risks=list(probe.risks),
+        measured=probe.measured,
+        blind_spots=probe.blind_spots,
+        thresholds=list(probe.thresholds),
+        runs=[name for name in context.runs if name not in known_runs],
+        cost=asked / max(1, len(context.dataset)),
+        seconds=round(time.monotonic() - begun, 1),
+    )
+
+
+def _describe(
+    context: ProbeContext, results: list[ProbeResult], command: str
+) -> ProbesFile:
+    dataset = context.dataset
+    return ProbesFile(
+        format=PROBES_FORMAT,
+        maskwise=__version__,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        command=command,
+        dataset=dataset.name,
+        dataset_path=str(dataset.path.resolve()),
+        dataset_sha256=hash_path(dataset.path / MANIFEST),
+        samples=len(dataset),
+        images=len(Plan.from_dataset(dataset)),
+        model=None if context.model is None else context.model.name,
+        seed=context.seed,
+        quick=context.quick,
+        cost=context.questions_asked() / max(1, len(dataset)),
+        results=results,
+    )
+
+
+def _repeat_call(model: Any, data: Any, probes: Any) -> str:
+    """The Python call, as far as its arguments can be written down."""
+    shown = [repr(model) if isinstance(model, str | None) else "model"]
+    shown.append(repr(str(data)) if isinstance(data, str | os.PathLike) else "data")
+    if isinstance(probes, str):
+        shown.append(f"probes={probes!r}")
+    return f"maskwise.probe({', '.join(shown)})"
