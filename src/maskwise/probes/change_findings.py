@@ -1,0 +1,117 @@
+"""What the probes that change images or words report: measures, tables, plots and examples."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from maskwise.arrays import BoolArray
+from maskwise.probes.changed_data import ChangedRun, Effect
+from maskwise.runs.probe_results import (
+    Cell,
+    Measure,
+    PlotPoint,
+    PlotSeries,
+    ProbeExample,
+    ProbePlot,
+    ProbeTable,
+)
+
+EXAMPLES = 4
+"""Samples to look at: one screen of a page."""
+
+
+def list_measures(effects: Sequence[Effect]) -> list[Measure]:
+    """The difference of gIoU of each effect, with its interval."""
+    measures = []
+    for effect in effects:
+        interval = effect.comparison.interval
+        measures.append(
+            Measure(
+                name=effect.name.replace(" ", "_"),
+                label=effect.name,
+                value=effect.comparison.difference,
+                low=interval.low,
+                high=interval.high,
+                unit="difference",
+                meaning="gIoU, changed minus unchanged",
+                method=interval.method,
+            )
+        )
+    return measures
+
+
+def effect_table(title: str, effects: Sequence[Effect], note: str = "") -> ProbeTable:
+    """One row per effect."""
+    rows: list[list[Cell]] = []
+    for effect in effects:
+        compared = effect.comparison
+        rows.append(
+            [
+                effect.name,
+                effect.samples,
+                compared.a,
+                compared.b,
+                compared.difference,
+                effect.loss,
+                effect.p,
+            ]
+        )
+    return ProbeTable(
+        title=title,
+        columns=[
+            "change",
+            "questions",
+            "gIoU before",
+            "gIoU after",
+            "difference",
+            "share lost",
+            "p (adjusted)",
+        ],
+        units=["text", "count", "fraction", "fraction", "difference", "fraction", "p"],
+        rows=rows,
+        note=note,
+    )
+
+
+def strength_plot(
+    changed: ChangedRun, families: Mapping[str, Sequence[str]]
+) -> ProbePlot:
+    """gIoU by severity, a line for each family; 0 is the unchanged control."""
+    labels = np.array(changed.changes)
+    strengths = np.array(changed.strengths)
+    series = []
+    for name, members in families.items():
+        in_family = np.isin(labels, members)
+        points = [PlotPoint(0.0, changed.control_terms.value(in_family))]
+        for level in sorted(set(strengths[in_family].tolist())):
+            rows = in_family & (strengths == level)
+            points.append(PlotPoint(float(level), changed.terms.value(rows)))
+        series.append(PlotSeries(name, points))
+    return ProbePlot(
+        title="gIoU by severity",
+        kind="lines",
+        series=series,
+        x="severity (0: unchanged)",
+        note="Each severity has other images, so that lines may rise by chance.",
+    )
+
+
+def example_rows(
+    changed: ChangedRun, run: str, rows: BoolArray, count: int = EXAMPLES
+) -> list[ProbeExample]:
+    """The samples that lost most."""
+    examples = []
+    for row in changed.worst(rows, count):
+        strength = changed.strengths[row]
+        label = changed.changes[row] + (f", {strength}" if strength else "")
+        before = changed.control_terms.numerator[row]
+        after = changed.terms.numerator[row]
+        examples.append(
+            ProbeExample(
+                title=label,
+                sample=changed.run.ids[row],
+                runs=[run],
+                note=f"IoU {before:.2f} before the change, {after:.2f} after it.",
+            )
+        )
+    return examples
