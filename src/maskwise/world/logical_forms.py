@@ -314,6 +314,13 @@ def color_shows(scene: SceneGraph, node: SceneNode) -> bool:
     return node.color_area >= LEAST_PROOF * scene.object_map.size
 
 
+def is_recognisable(scene: SceneGraph, node: SceneNode) -> bool:
+    """Whether enough of a node, and of its object's color, is visible to ask for it and to name it."""
+    enough = LEAST_PIXELS * scene.object_map.size
+    share = LEAST_SHARE * node.amodal_area
+    return node.visible_area >= max(enough, share) and color_shows(scene, node)
+
+
 def _member(
     scene: SceneGraph, place: int, group: Supercategory | Affordance
 ) -> TruthValue:

@@ -5,8 +5,6 @@ from functools import partial
 
 from maskwise.world.catalogue import CATEGORIES, MATERIALS
 from maskwise.world.logical_forms import (
-    LEAST_PIXELS,
-    LEAST_SHARE,
     AmbiguousError,
     Beside,
     HasCategory,
@@ -17,7 +15,7 @@ from maskwise.world.logical_forms import (
     Occludes,
     Predicate,
     Superlative,
-    color_shows,
+    is_recognisable,
 )
 from maskwise.world.random_streams import RandomStream
 from maskwise.world.scene_graph import SceneGraph, SceneNode
@@ -83,10 +81,7 @@ class ReferringExpressions:
 
     def is_recognisable(self, node: SceneNode) -> bool:
         """Whether enough of a node, and of its object's color, is visible to ask for it and to name it."""
-        enough = LEAST_PIXELS * self.scene.object_map.size
-        return node.visible_area >= max(
-            enough, LEAST_SHARE * node.amodal_area
-        ) and color_shows(self.scene, node)
+        return is_recognisable(self.scene, node)
 
     def sample_object(self) -> int | None:
         """A recognisable object, occluded ones with twice the weight; None if there is none."""

@@ -83,7 +83,7 @@ def sample_layout(split: str, preset: str, rng: RandomStream) -> SceneLayout:
     light = _sample_light(rng)
     fewest, most = preset_settings.objects or split_settings.objects
     count = fewest + rng.integer(most - fewest + 1)
-    categories = _categories(setting, preset_settings.categories)
+    categories = list_categories(setting, preset_settings.categories)
     grid = _OcclusionGrid(split_settings, rng)
     # Clear of the wall, so that the farthest object stands on the ground.
     highest_ground = horizon + 0.13
@@ -91,7 +91,7 @@ def sample_layout(split: str, preset: str, rng: RandomStream) -> SceneLayout:
         # 0 is the farthest, 1 the nearest; a slot each, so that depths differ.
         depth = (slot + rng.uniform(0.15, 0.85)) / count
         kind = _sample_kind(categories, split_settings, grid.objects, rng)
-        placed = _build_object(kind, tilt, light, rng)
+        placed = build_object(kind, tilt, light, rng)
         category_size = getattr(CATEGORIES[placed.category], setting)
         size = category_size * preset_settings.scale
         y = highest_ground + (LOWEST_GROUND - highest_ground) * depth
@@ -142,7 +142,7 @@ def _sample_kind(
     return category, color, material
 
 
-def _build_object(
+def build_object(
     kind: tuple[str, str, str], tilt: float, light: DirectionalLight, rng: RandomStream
 ) -> PlacedObject:
     """An object at the origin with unit scale."""
@@ -155,7 +155,7 @@ def _build_object(
 
 
 @functools.cache
-def _categories(setting: str, only: tuple[str, ...]) -> tuple[str, ...]:
+def list_categories(setting: str, only: tuple[str, ...]) -> tuple[str, ...]:
     """The categories of a setting, or those of them in `only` if that is not empty."""
     names = []
     for name, category in CATEGORIES.items():

@@ -13,7 +13,7 @@ from maskwise.schema import Region, Sample
 from maskwise.world.background import sample_background
 from maskwise.world.catalogue import PRESETS, SPLITS
 from maskwise.world.grammar import SceneQuestion, generate_questions
-from maskwise.world.random_streams import scene_streams
+from maskwise.world.random_streams import RandomStream, scene_streams
 from maskwise.world.render import render
 from maskwise.world.scene_graph import SceneGraph, SceneNode, build_scene_graph
 from maskwise.world.scene_layout import SceneLayout, sample_layout
@@ -106,11 +106,7 @@ def make_scene(
         raise UnknownNameError("preset", preset, PRESETS)
     streams = scene_streams(seed, SPLITS[split].number, index)
     layout = sample_layout(split, preset, streams["layout"])
-    background = sample_background(
-        layout.setting, layout.horizon, streams["background"]
-    )
-    image, object_map, rasters = render(layout, background, size, streams["noise"])
-    graph = build_scene_graph(layout, object_map, rasters)
+    image, graph = draw_layout(layout, size, streams)
     asked = generate_questions(graph, split, questions, streams["questions"])
     id = (
         f"{split}-{seed}-{index}"
@@ -118,6 +114,19 @@ def make_scene(
         else f"{preset}-{split}-{seed}-{index}"
     )
     return Scene(id, split, image, layout, graph, tuple(asked))
+
+
+def draw_layout(
+    layout: SceneLayout, size: int, streams: dict[str, RandomStream]
+) -> tuple[UInt8Array, SceneGraph]:
+    """The image and the graph of a layout. streams: those of its scene, which give the
+    background and the noise.
+    """
+    background = sample_background(
+        layout.setting, layout.horizon, streams["background"]
+    )
+    image, object_map, rasters = render(layout, background, size, streams["noise"])
+    return image, build_scene_graph(layout, object_map, rasters)
 
 
 def stream_scenes(
