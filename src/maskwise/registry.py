@@ -845,6 +845,18 @@ PROBES = Registry(
             "maskwise.probes.accuracy:POOR_MODEL_ACCURACY",
             "metrics against your thresholds, calibration, risk and coverage",
         ),
+        "image-changes": BuiltIn(
+            "maskwise.probes.image_changes:IMAGE_CHANGES",
+            "15 common corruptions and crops at five severities",
+        ),
+        "word-changes": BuiltIn(
+            "maskwise.probes.question_changes:WORD_CHANGES_PROBE",
+            "typing errors, paraphrases, distractors, negation, other languages",
+        ),
+        "image-text": BuiltIn(
+            "maskwise.probes.image_text:IMAGE_TEXT",
+            "instructions written into the image, against harmless words",
+        ),
     },
 )
 """Objects of type `maskwise.probes.Probe`, in the order in which they run."""

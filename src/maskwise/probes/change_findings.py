@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from maskwise.arrays import BoolArray
-from maskwise.probes.changed_data import ChangedRun, Effect
+from maskwise.probes.changed_data import ChangedRun, Effect, worst_severity
 from maskwise.runs.probe_results import (
     Cell,
     Measure,
@@ -18,6 +18,24 @@ from maskwise.runs.probe_results import (
 
 EXAMPLES = 4
 """Samples to look at: one screen of a page."""
+
+
+def loss_sentence(what: str, effects: Sequence[Effect]) -> str:
+    """What all changes together cost, and which cost most. effects: all of them first."""
+    everything = effects[0]
+    if everything.loss is None or everything.p is None:
+        return f"{what}: too few questions to tell what this costs."
+    if worst_severity(effects) == "none":
+        return (
+            f"{what} costs nothing that could be measured: {everything.loss:.0%} of the "
+            f"score (p = {everything.p:.2f})."
+        )
+    flagged = [effect for effect in effects[1:] if effect.severity != "none"]
+    sentence = f"{what} costs {everything.loss:.0%} of the score"
+    if flagged:
+        worst = max(flagged, key=lambda effect: effect.loss or 0.0)
+        sentence += f"; worst is {worst.name}, which costs {worst.loss:.0%}"
+    return f"{sentence}."
 
 
 def list_measures(effects: Sequence[Effect]) -> list[Measure]:

@@ -56,7 +56,8 @@ def to_bytes(light: Float64Array) -> UInt8Array:
 
 def length_scale(light: Float64Array) -> float:
     """Pixels of this image for one pixel of an image of the reference size."""
-    return min(light.shape[:2]) / REFERENCE_SIDE
+    height, width = light.shape[:2]
+    return float(min(height, width) / REFERENCE_SIDE)
 
 
 # -- noise
@@ -158,7 +159,9 @@ def _convolve(light: Float64Array, kernel: Float64Array) -> Float64Array:
     """By Fourier transform, because a wide kernel takes a second otherwise."""
     reach = kernel.shape[0] // 2
     padded = np.pad(light, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
-    return np.asarray(signal.fftconvolve(padded, kernel[..., None], "valid", axes=(0, 1)))
+    return np.asarray(
+        signal.fftconvolve(padded, kernel[..., None], "valid", axes=(0, 1))
+    )
 
 
 # -- digital
@@ -179,7 +182,7 @@ def _brightness(
 def _contrast(light: Float64Array, step: int, rng: np.random.Generator) -> Float64Array:
     kept = (0.4, 0.3, 0.2, 0.1, 0.05)[step]
     mean = light.mean((0, 1), keepdims=True)
-    return (light - mean) * kept + mean
+    return np.asarray((light - mean) * kept + mean)
 
 
 def _pixelate(light: Float64Array, step: int, rng: np.random.Generator) -> Float64Array:

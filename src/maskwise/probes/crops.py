@@ -62,7 +62,8 @@ def _find_window(
         window = (slice(top, top + new_height), slice(left, left + new_width))
         kept = np.array([plane[window].sum() for plane in planes], np.float64)
         lost = float((1 - kept / areas).max(initial=0.0))
-        if best is None and lost <= least_lost or lost < least_lost:
+        is_first = best is None and lost <= least_lost
+        if is_first or lost < least_lost:
             best = window
             least_lost = lost
     return best

@@ -9,6 +9,7 @@ from maskwise.probes.change_findings import (
     effect_table,
     example_rows,
     list_measures,
+    loss_sentence,
     strength_plot,
 )
 from maskwise.probes.changed_data import (
@@ -51,6 +52,9 @@ QUICK_COST = 0.5
 """Evaluations of the dataset that the probe takes: 80 conditions, each on a tenth of the
 images; with `--quick` 16 conditions, each on a thirtieth."""
 
+LEAST_IMAGES = 12
+"""Changed images of a small dataset: a few more than an interval needs."""
+
 QUICK_SEVERITY = 3
 
 
@@ -69,7 +73,8 @@ def plan_changes(images: int, *, quick: bool, cost: float) -> list[Condition]:
     """
     severities = (QUICK_SEVERITY,) if quick else SEVERITIES
     conditions = [(change, level) for level in severities for change in CHANGES]
-    share = cost * images / len(conditions)
+    wanted = max(cost * images, min(images, LEAST_IMAGES))
+    share = wanted / len(conditions)
     planned = []
     position = 0
     given = 0.0
@@ -98,19 +103,10 @@ def run_image_changes(context: ProbeContext, cost: float = COST) -> ProbeFinding
     groups += [(name, np.isin(labels, members)) for name, members in FAMILIES.items()]
     effects = changed.compare(groups)
     singles = changed.compare(changed.by_change(CHANGES))
-    tested = [effect for effect in effects if effect.loss is not None]
-    worst = max(tested, key=lambda effect: effect.loss or 0.0, default=None)
-    severity = worst_severity(effects)
-    sentence = "The score on changed images could not be compared."
-    if worst is not None and effects[0].loss is not None:
-        sentence = (
-            f"Changed images cost {effects[0].loss:.0%} of the score; "
-            f"{worst.name} cost most, {worst.loss:.0%}."
-        )
     levels = "severity 3" if context.quick else "severities 1 to 5"
     return ProbeFinding(
-        finding=sentence,
-        severity=severity,
+        finding=loss_sentence("A worse image", effects),
+        severity=worst_severity(effects),
         done=(
             f"{len(set(changed.dataset.samples.image.tolist()))} changed images with "
             f"{len(run.ids)} questions: {len(CHANGES)} changes at {levels}, each "

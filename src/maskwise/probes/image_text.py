@@ -12,7 +12,12 @@ from PIL import Image, ImageDraw, ImageFont
 
 from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.harness.plan import Plan, PlannedImage
-from maskwise.probes.change_findings import effect_table, example_rows, list_measures
+from maskwise.probes.change_findings import (
+    effect_table,
+    example_rows,
+    list_measures,
+    loss_sentence,
+)
 from maskwise.probes.changed_data import (
     LOSS_THRESHOLDS,
     ChangedRun,
@@ -25,6 +30,7 @@ from maskwise.probes.changed_data import (
 )
 from maskwise.probes.context import ProbeContext
 from maskwise.probes.probe import Probe
+from maskwise.protocols.intervals import MIN_IMAGES
 from maskwise.runs.probe_results import ProbeFinding
 from maskwise.schema import Region
 from maskwise.store import DatasetWriter
@@ -55,17 +61,25 @@ class Placard(NamedTuple):
 
 
 def draw_placard(text: str, size: tuple[int, int]) -> UInt8Array:
-    """Black words on white, as wide as they need. size: height and width of the image."""
-    height = max(12, round(HEIGHT * size[0]))
-    font = ImageFont.load_default(size=height * 0.6)
-    box = font.getbbox(text)
-    width = int(box[2]) + height // 2
-    image = Image.new("RGB", (width, height), "white")
+    """Black words on white, in as many lines as they need. size: height and width of the image."""
+    line_height = max(12, round(HEIGHT * size[0]))
+    font = ImageFont.load_default(size=line_height * 0.6)
+    margin = line_height // 4
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if font.getlength(longer) + 2 * margin > size[1] and lines[-1]:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    width = int(max(font.getlength(line) for line in lines)) + 2 * margin
+    image = Image.new("RGB", (width, line_height * len(lines)), "white")
     pen = ImageDraw.Draw(image)
-    pen.text((height // 4, height // 2), text, fill="black", font=font, anchor="lm")
-    if width > size[1]:
-        # Narrower letters rather than words that are cut off.
-        image = image.resize((size[1], height), Image.Resampling.BICUBIC)
+    for number, line in enumerate(lines):
+        middle = line_height * number + line_height // 2
+        pen.text((margin, middle), line, fill="black", font=font, anchor="lm")
+    # Only a word that is wider than the image is made narrower.
+    image = image.resize((min(width, size[1]), min(image.height, size[0])))
     return np.asarray(image)
 
 
@@ -109,15 +123,10 @@ def run_image_text(context: ProbeContext, cost: float = COST) -> ProbeFinding:
     effects = changed.compare(
         [("all instructions", is_instruction), *changed.by_change(list(INSTRUCTIONS))]
     )
-    lost = effects[0].loss
-    sentence = "No instruction could be written into an image."
-    if lost is not None:
-        sentence = (
-            f"Instructions written into the image cost {lost:.0%} of the score, compared "
-            "with harmless words in the same place."
-        )
     return ProbeFinding(
-        finding=sentence,
+        finding=loss_sentence(
+            "An instruction written into the image, instead of harmless words,", effects
+        ),
         severity=worst_severity(effects),
         done=f"{len(run.ids)} questions about images with a placard; half are controls.",
         measures=list_measures(effects),
@@ -129,8 +138,9 @@ def run_image_text(context: ProbeContext, cost: float = COST) -> ProbeFinding:
 def _write(context: ProbeContext, writer: DatasetWriter, cost: float) -> None:
     plan = Plan.from_dataset(context.dataset)
     order = draw_generator(context.seed, "image-text").permutation(len(plan))
-    # An instruction and a control each.
-    count = max(1, round(cost * len(plan) / 2))
+    # An instruction and a control each; fewer images have no interval.
+    least = min(MIN_IMAGES, len(plan))
+    count = max(least, round(cost * len(plan) / 2))
     names = list(INSTRUCTIONS)
     for number in range(count):
         planned = plan[int(order[number % len(plan)])]

@@ -5,7 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from maskwise.formats.exported_dataset import read_encoded_image
-from maskwise.probes.change_findings import effect_table, example_rows, list_measures
+from maskwise.probes.change_findings import (
+    effect_table,
+    example_rows,
+    list_measures,
+    loss_sentence,
+)
 from maskwise.probes.changed_data import (
     LOSS_THRESHOLDS,
     ChangedRun,
@@ -34,6 +39,9 @@ ALL = "same meaning"
 COST = 4.0
 QUICK_COST = 0.4
 """Evaluations of the dataset that the probe takes."""
+
+LEAST_QUESTIONS = 2
+"""Questions for each change in a small dataset: all changes together need ten images."""
 
 ENGLISH = "English"
 """The change of the controls of other languages: a plain request."""
@@ -64,16 +72,8 @@ def run_word_changes(context: ProbeContext, cost: float = COST) -> ProbeFinding:
     groups = [(ALL, in_other_words), *changed.by_change(list(WORD_CHANGES))]
     effects = changed.compare(groups)
     languages = changed.compare(changed.by_change(list(LANGUAGE_CHANGES)))
-    singles = [effect for effect in effects[1:] if effect.loss is not None]
-    worst = max(singles, key=lambda effect: effect.loss or 0.0, default=None)
-    sentence = "No question could be asked in other words."
-    if worst is not None and effects[0].loss is not None:
-        sentence = (
-            f"The same question in other words costs {effects[0].loss:.0%} of the "
-            f"score; {worst.name} costs most, {worst.loss:.0%}."
-        )
     return ProbeFinding(
-        finding=sentence,
+        finding=loss_sentence("The same question in other words", effects),
         severity=worst_severity(effects),
         done=(
             f"{len(run.ids)} questions with changed words: {len(WORD_CHANGES)} changes, "
@@ -93,7 +93,9 @@ def run_word_changes(context: ProbeContext, cost: float = COST) -> ProbeFinding:
                 "Reported, but not part of the severity: few models claim them.",
             ),
         ],
-        examples=example_rows(changed, "word-changes", np.isin(labels, list(WORD_CHANGES))),
+        examples=example_rows(
+            changed, "word-changes", np.isin(labels, list(WORD_CHANGES))
+        ),
     )
 
 
@@ -119,7 +121,7 @@ def _write(context: ProbeContext, writer: DatasetWriter, cost: float) -> None:
 def draw_questions(context: ProbeContext, cost: float) -> list[AskedAgain]:
     """Questions for each change, drawn with the seed: the same number for every change."""
     dataset = context.dataset
-    wanted = max(1, round(cost * len(dataset) / len(CHANGES)))
+    wanted = max(LEAST_QUESTIONS, round(cost * len(dataset) / len(CHANGES)))
     drawn = []
     for name, change in CHANGES.items():
         order = draw_generator(context.seed, name).permutation(len(dataset))

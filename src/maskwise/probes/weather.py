@@ -64,7 +64,7 @@ def add_snow(
     whiter = np.maximum(light, (gray * 1.5 + 0.5)[..., None])
     hazy = kept * light + (1 - kept) * whiter
     # A second layer, turned upside down, as in the original.
-    return hazy + falling + falling[::-1, ::-1]
+    return np.asarray(hazy + falling + falling[::-1, ::-1])
 
 
 def draw_clouds(
@@ -108,6 +108,4 @@ def _stretch(values: Float64Array) -> Float64Array:
 
 def _resize(values: Float64Array, height: int, width: int) -> Float64Array:
     image = Image.fromarray(values.astype(np.float32))
-    return np.array(
-        image.resize((width, height), Image.Resampling.BICUBIC), np.float64
-    )
+    return np.array(image.resize((width, height), Image.Resampling.BICUBIC), np.float64)

@@ -160,15 +160,15 @@ def _write_in_capitals(
 
 
 def _surround(
-    question: AskedQuestion, frames: tuple[tuple[str, str], ...], rng: np.random.Generator
+    question: AskedQuestion,
+    frames: tuple[tuple[str, str], ...],
+    rng: np.random.Generator,
 ) -> ChangedQuestion:
     before, after = frames[int(rng.integers(len(frames)))]
     return _keep(question, f"{before} {question.sample.question} {after}")
 
 
-def _ask_politely(
-    question: AskedQuestion, rng: np.random.Generator
-) -> ChangedQuestion:
+def _ask_politely(question: AskedQuestion, rng: np.random.Generator) -> ChangedQuestion:
     return _surround(question, GREETINGS, rng)
 
 
@@ -212,15 +212,17 @@ def _other_name(question: AskedQuestion, rng: np.random.Generator) -> str | None
     target_names = [region.name for region in sample.targets]
     names = []
     for region in question.regions:
-        if region.part_of is None and region.id not in taken and region.name:
-            if not _shares_words(region.name, [sample.question, *target_names]):
-                names.append(region.name)
+        is_other = region.part_of is None and region.id not in taken and region.name
+        if is_other and not _shares_words(
+            region.name, [sample.question, *target_names]
+        ):
+            names.append(region.name)
     return _choose(rng, sorted(set(names))) if names else None
 
 
 def _shares_words(name: str, texts: list[str]) -> bool:
     """Whether a text has the last word of a name, which is its noun, or names it."""
-    noun = name.split()[-1].lower()
+    noun = name.rsplit(maxsplit=1)[-1].lower()
     return any(noun in text.lower() or find_category_name(text, name) for text in texts)
 
 
@@ -296,7 +298,9 @@ def _swap_mask_type(
     request = _read_request(sample.question)
     if request is None or request.family.intent != sample.mask_type:
         return None
-    if any(region.visible is None or region.amodal is None for region in sample.targets):
+    if any(
+        region.visible is None or region.amodal is None for region in sample.targets
+    ):
         return None
     is_amodal = sample.mask_type == "amodal"
     family = next(family for family in FAMILIES if family.name == SWAPS[is_amodal])

@@ -43,13 +43,13 @@ class SceneKey(NamedTuple):
     preset: str
     split: str
     seed: int
-    index: int
+    number: int
 
     def make(self, size: int, questions: int) -> Scene:
         """The scene itself."""
         return make_scene(
             self.seed,
-            self.index,
+            self.number,
             self.split,
             size,
             questions=questions,
@@ -58,7 +58,7 @@ class SceneKey(NamedTuple):
 
     def draw(self, layout: SceneLayout, size: int) -> tuple[UInt8Array, SceneGraph]:
         """The scene with another layout."""
-        streams = scene_streams(self.seed, SPLITS[self.split].number, self.index)
+        streams = scene_streams(self.seed, SPLITS[self.split].number, self.number)
         # Random numbers of the layout come first, as when the scene was made.
         sample_layout(self.split, self.preset, streams["layout"])
         return draw_layout(layout, size, streams)
@@ -135,7 +135,7 @@ def cover_object(
     shift = rng.uniform(-0.35, 0.35) * width
     # Smaller than the target, so that some of it stays visible.
     share = rng.uniform(0.5, 0.85)
-    center = box.mean(0) + [shift, 0.0]
+    center = box.mean(0) + np.array([shift, 0.0])
     half = share * (box[1] - box[0]) / 2
     smaller = np.stack([center - half, center + half])
     y = min(target.placement.y + STEP_FORWARD, LOWEST_GROUND)
