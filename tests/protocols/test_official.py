@@ -423,6 +423,28 @@ class TestR2sm:
         found = headline(r2sm.score(decided))
         assert (found["giou_amodal"], found["giou_visible"]) == (1.0, 0.25)
 
+    def test_the_share_of_requested_types_is_reported(self):
+        both = region(strip(0, 2), strip(0, 8))
+        samples = [
+            question("a", target(strip(0, 2), strip(0, 8)), mask_type="amodal"),
+            question("b", target(strip(0, 2), strip(0, 8)), mask_type="visible"),
+            question("c", target(strip(0, 2), strip(0, 2)), mask_type="visible"),
+            question("nothing to find"),
+        ]
+        answers = [
+            prediction("a", both, mask_type="amodal"),
+            prediction("b", both),
+            prediction("c", region(None, strip(0, 2))),
+            prediction("nothing to find"),
+        ]
+        found = headline(r2sm.score(scoring_input(samples, answers)))
+        # a chose the requested type, b none, c the other one; the fourth has no target.
+        assert found["mask_type_accuracy"] == pytest.approx(1 / 3)
+        assert found["mask_type_accuracy_amodal"] == 1.0
+        assert found["mask_type_accuracy_visible"] == 0.0
+        # Both masks of c are equal: the wrong type costs nothing in gIoU.
+        assert found["giou_visible"] == 1.0
+
     def test_several_targets_are_one_mask_unless_matched(self):
         inputs = scoring_input(
             [question("a", target(strip(0, 2)), target(strip(4, 6)))],

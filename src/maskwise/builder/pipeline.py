@@ -10,7 +10,8 @@ holds
     build.json       the summary: yield per filter, cost, statistics
     build.html       the same for people, with examples
 
-Samples that a person should look at have the tag `flags`, which `maskwise review` shows first.
+Samples that a person should look at have the tag `flags`, which `maskwise review` shows first; those about images of a
+merged dataset have the tags `source` and `split` of their image.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ from maskwise.builder.build_summary import (
     WriterUsage,
     summarize_build,
 )
-from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
+from maskwise.builder.draft import SourceImage, draft_to_sample
 from maskwise.builder.filters import (
     ClassifyWording,
     FilterOptions,
@@ -42,6 +43,7 @@ from maskwise.builder.filters import (
 )
 from maskwise.builder.grammar_writer import write_with_grammar
 from maskwise.builder.language_model import LanguageModel, ModelSession, ledger_path
+from maskwise.builder.merge import merged_tags
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.source_images import SourceFolder, SourceImages
 from maskwise.engines import EngineOptions, map_chunks
@@ -272,20 +274,17 @@ def _write_samples(
     for flag in result.flags:
         reasons.setdefault(id(flag.draft), []).append(flag.reason)
     embedded = images.dataset.images.table["data"]
+    source_tags = merged_tags(images.dataset)
     for image_id, drafts in groupby(result.kept, lambda draft: draft.image_id):
         image = images[image_id]
         row = images.dataset.images.row[image_id]
         writer.add_image(image.info, image.regions, embedded[row].as_py())
         for number, draft in enumerate(drafts, 1):
-            flags = reasons.get(id(draft))
-            tagged = (
-                draft if flags is None else _add_tag(draft, FLAGS_TAG, ",".join(flags))
-            )
+            tags = source_tags(row) | draft.tags
+            if id(draft) in reasons:
+                tags[FLAGS_TAG] = ",".join(reasons[id(draft)])
+            tagged = msgspec.structs.replace(draft, tags=tags)
             writer.add_sample(draft_to_sample(tagged, image, f"{image_id}#{number}"))
-
-
-def _add_tag(draft: Draft, name: str, value: str) -> Draft:
-    return msgspec.structs.replace(draft, tags=draft.tags | {name: value})
 
 
 def _write_rejected(path: Path, result: FilterResult) -> None:

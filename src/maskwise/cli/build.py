@@ -99,6 +99,13 @@ def build_with_recipe(
     dataset: DatasetName,
     *,
     out: OutOption,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Also ask about the images of this dataset. {SEVERAL}",
+            show_default=False,
+        ),
+    ] = None,
     writer: Annotated[
         str,
         typer.Option(
@@ -161,11 +168,10 @@ def build_with_recipe(
     """Write questions and answers. The name of the command is that of the recipe."""
     from maskwise.builder.pipeline import BuildOptions
     from maskwise.builder.recipes import find_recipe
-    from maskwise.datasets import load_dataset
     from maskwise.engines import EngineOptions
 
     recipe = find_recipe(str(context.info_name))
-    data = load_dataset(dataset, images=images)
+    data = _open_sources([dataset, *(source or ())], images, out)
     image_count = _count_images(data, limit)
     language_model = _open_model(
         writer,
@@ -279,6 +285,23 @@ def build_occluded(
         f"({counts['without_target']} without a completely visible object, "
         f"{counts['without_occluder']} without an occluder that fits)"
     )
+
+
+def _open_sources(names: list[str], images: Path | None, out: Path) -> "Dataset":
+    """The dataset to build from; several are merged first, in the folder OUT.sources."""
+    from maskwise.builder.merge import merge_datasets
+    from maskwise.datasets import load_dataset
+    from maskwise.store import Dataset
+
+    if len(names) == 1:
+        return load_dataset(names[0], images=images)
+    if images is not None:
+        raise MaskwiseError(
+            "--images is the folder of one dataset: with --source, merge the datasets first (maskwise merge)"
+        )
+    merged = out.with_name(f"{out.name}.sources")
+    merge_datasets([load_dataset(name) for name in names], merged, overwrite=True)
+    return Dataset.open(merged)
 
 
 def _count_images(dataset: "Dataset", limit: int | None) -> int:

@@ -32,6 +32,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         "stats": ("datasets:stats", "Count what a dataset contains"),
         "validate": ("datasets:validate", "Check a dataset for mistakes"),
         "write": ("write:write", "Write a dataset in another format"),
+        "merge": ("merge:merge", "Merge datasets into one folder"),
         "world": ("world:world", "Make procedural scenes with exact masks"),
     },
     "Build and review": {

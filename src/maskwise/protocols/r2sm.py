@@ -13,9 +13,11 @@ options:
 - `answers="any"`: `"free"` or `"forced"` refuses the others.
 
 gIoU is the mean IoU over questions (or over targets, when matched), 1 where both masks are empty, as in LISA; cIoU is
-cumulative. `giou_visible`, `giou_amodal` and so on are the same over the questions that request that type. The type is
-not scored by itself: an object that is not occluded has two equal masks. A question that requests both has no term. A
-missing or failed prediction counts as an empty mask and never scores.
+cumulative. `mask_type_accuracy` is the share of questions with targets whose prediction chose the requested type; one
+that holds both masks and states none has chosen none. It does not enter gIoU and cIoU: an object that is not occluded
+has two equal masks, so a wrong type costs nothing there. `giou_visible`, `mask_type_accuracy_amodal` and so on are the
+same over the questions that request that type. A question that requests both has no term. A missing or failed
+prediction counts as an empty mask and never scores.
 """
 
 from typing import Literal
@@ -55,6 +57,11 @@ def score(
     else:
         giou, ciou = _by_target(overlaps, match_types(inputs, [overlaps], matching))
     scorable = overlaps.scorable & (requested != BOTH)
+    targets = np.bincount(inputs.ground_truth.sample, minlength=len(inputs))
+    answered = inputs.predictions.state == PREDICTED
+    right_type = answered & (inputs.predicted_type == requested) & (targets > 0)
+    type_accuracy = (right_type.astype(np.int64), (targets > 0).astype(np.int64))
+    ratios = {"giou": giou, "ciou": ciou, "mask_type_accuracy": type_accuracy}
     metrics = {}
     for suffix, rows in (
         ("", scorable),
@@ -62,7 +69,7 @@ def score(
         ("_amodal", requested == AMODAL),
     ):
         keep = scorable & rows
-        for name, (top, bottom) in (("giou", giou), ("ciou", ciou)):
+        for name, (top, bottom) in ratios.items():
             metrics[name + suffix] = MetricTerms(
                 np.where(keep, top, 0), np.where(keep, bottom, 0)
             )

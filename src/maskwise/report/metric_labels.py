@@ -167,11 +167,12 @@ def metric_label(metric: str) -> MetricLabel:
             f"questions with targets whose IoU is {metric[2:]} or more",
             _MASKS,
         )
-    for base in ("giou", "ciou"):
+    for base in ("giou", "ciou", "mask_type_accuracy"):
         for kind in ("visible", "amodal"):
             if metric == f"{base}_{kind}":
+                whole = METRIC_LABELS[base]
                 return MetricLabel(
-                    f"{METRIC_LABELS[base].label}, {kind}", f"{kind} masks only", _MASKS
+                    f"{whole.label}, {kind}", f"{kind} masks only", whole.group
                 )
     return MetricLabel(metric.replace("_", " "), "", _MASKS)
 
