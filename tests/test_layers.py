@@ -42,6 +42,7 @@ PACKAGES = [
     "harness",
     "writers",
     "builder",
+    "judging",
     "review",
     "models",
     "probes",
@@ -95,6 +96,7 @@ LAZY_PACKAGES = ["models", "review", "server", "training", "writers"]
 
 COMMAND_MODULES = [
     "maskwise.cli.hints",
+    "maskwise.cli.language_models",
     "maskwise.cli.options",
     *(command.location.partition(":")[0] for command in list_commands()),
 ]

@@ -34,6 +34,7 @@ SECTIONS = {
         "Reward",
         "load_run",
         "compare",
+        "judge",
         "ladder",
         "probe",
         "Run",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from maskwise.harness.reward import Reward, reward
     from maskwise.harness.score import score
     from maskwise.images import open_image
+    from maskwise.judging import judge
     from maskwise.language.intent import classify_intent
     from maskwise.masks import Mask, Masks, as_mask, as_masks
     from maskwise.models.baselines import baseline
@@ -108,6 +109,7 @@ __all__ = [
     "compare",
     "draw_overlay",
     "evaluate",
+    "judge",
     "ladder",
     "list_benchmarks",
     "list_formats",
@@ -152,6 +154,7 @@ _MODULES = {
     "harness.reward": ["Reward", "reward"],
     "harness.score": ["score"],
     "images": ["open_image"],
+    "judging": ["judge"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],
     "language.intent": ["classify_intent"],
     "models.baselines": ["baseline"],

@@ -904,6 +904,19 @@ WRITERS = Registry(
 """Classes that implement `maskwise.writers.Client`. The grammar needs no client."""
 
 
+JUDGES = Registry(
+    "judge",
+    {
+        "offline": BuiltIn(
+            "maskwise.judging.offline:judge_words",
+            "words and masks against the truth: names, synonyms, kinds, plurals",
+        ),
+    },
+    other_forms=("anthropic/MODEL", "openai/MODEL"),
+)
+"""Functions from a `maskwise.judging.AnswerCase` to a `maskwise.judging.Verdict`."""
+
+
 TRACKERS = Registry(
     "tracker",
     {
@@ -940,6 +953,7 @@ REGISTRIES = {
         MODELS,
         RECIPES,
         FILTERS,
+        JUDGES,
         PROBES,
         TRAINERS,
         TRACKERS,

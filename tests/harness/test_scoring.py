@@ -255,14 +255,6 @@ def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
     assert found["protocols"]["lisa"]["options"]["legacy_float32"] is True
 
 
-def test_a_judge_sees_the_datasets_answers(dataset, predictions):
-    result = compute_scores(
-        predictions, dataset, ["strict"], judge=lambda asked, right, said: 1.0
-    )
-    # A third of the predictions has no answer and counts as 0.
-    assert result.scores["strict"].headline()["judge"] == pytest.approx(2 / 3)
-
-
 class TestCommand:
     def run(self, *arguments):
         return CliRunner().invoke(app, ["score", *map(str, arguments)])

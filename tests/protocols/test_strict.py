@@ -11,7 +11,6 @@ from maskwise.errors import ProtocolError
 from maskwise.masks import Mask, Masks
 from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput, strict
 from maskwise.protocols.metrics import FAILED, MISSING, SCORED
-from maskwise.schema import Answer
 from tests.protocols import strict_reference
 from tests.protocols.small_cases import (
     answer_with_phrases,
@@ -381,21 +380,6 @@ def test_questions_without_an_answer_have_no_answer_metrics():
     sample = question("a", target(strip(0, 2), name="target"))
     found = metrics([sample], [prediction("a", region(strip(0, 2), name="target"))])
     assert (found["answer_exact"], found["answer_f1"]) == (None, None)
-
-
-def test_a_judge_scores_whole_answers():
-    sample = question("a", target(strip(0, 2)), phrases=[[0]])
-    spoken = prediction("a", region(strip(0, 2)), answer=Answer(text="the cup"))
-    asked = []
-
-    def judge(*words):
-        asked.append(words)
-        return 0.25
-
-    assert metrics([sample], [spoken], judge=judge)["judge"] == 0.25
-    assert asked == [("?", "x ", "the cup")]
-    with pytest.raises(ProtocolError, match="not within 0 and 1"):
-        metrics([sample], [spoken], judge=lambda *_: 2.0)
 
 
 def test_calibration_counts_regions_by_their_score():

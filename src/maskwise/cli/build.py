@@ -8,6 +8,16 @@ import typer.main
 from typer.core import TyperCommand
 
 from maskwise.cli.hints import refuse_swapped
+from maskwise.cli.language_models import (
+    BATCH_SIZE,
+    BaseUrl,
+    Batch,
+    Budget,
+    Concurrency,
+    DryRun,
+    PriceList,
+    open_priced_client,
+)
 from maskwise.cli.lazy import HelpfulCommand, HelpfulGroup
 from maskwise.cli.options import (
     SEVERAL,
@@ -30,9 +40,6 @@ if TYPE_CHECKING:
     from maskwise.builder.pipeline import BuildOptions
     from maskwise.builder.recipe import Recipe
     from maskwise.store import Dataset
-
-BATCH_SIZE = 500
-"""Requests per batch, so that a batch with its images stays below the limits of the providers."""
 
 EXAMPLES = {
     "amodal-reason-seg": "cocoa_val --out ars_val",
@@ -113,28 +120,12 @@ def build_with_recipe(
         ),
     ] = "grammar",
     model: Annotated[str | None, typer.Option(help="The language model.")] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(help="Address of an endpoint (vLLM, llama.cpp, Ollama)."),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(min=0, help="Stop before this many US dollars are exceeded."),
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="Prices of models (YAML) instead of ours.")
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print calls, tokens and cost; send nothing."),
-    ] = False,
-    batch: Annotated[
-        bool,
-        typer.Option("--batch", help="Use the batch API: cheaper, within a day."),
-    ] = False,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Requests at a time, without --batch.")
-    ] = 8,
+    base_url: BaseUrl = None,
+    budget: Budget = None,
+    prices: PriceList = None,
+    dry_run: DryRun = False,
+    batch: Batch = False,
+    concurrency: Concurrency = 8,
     no_blind_check: Annotated[
         bool,
         typer.Option(
@@ -325,8 +316,8 @@ def _open_model(
     """The language model of a writer; None for the grammar."""
     from maskwise.builder.language_model import LanguageModel
     from maskwise.registry import WRITERS
-    from maskwise.writers import SendLimits, open_client
-    from maskwise.writers.cost import ModelPrice, load_prices
+    from maskwise.writers import SendLimits
+    from maskwise.writers.cost import ModelPrice
 
     if writer == "grammar":
         return None
@@ -334,19 +325,19 @@ def _open_model(
         raise UnknownNameError("writer", writer, [*WRITERS.names(), "grammar"])
     if model is None:
         raise MaskwiseError(f"--writer {writer} needs --model NAME")
-    client = open_client(writer, model=model, base_url=base_url, needs_key=needs_key)
-    try:
-        price = load_prices(prices).find(model)
-    except MaskwiseError:
-        # An endpoint or a client of the user's own costs nothing that we know of.
-        is_own = base_url is not None or writer not in WRITERS.built_in
-        if not is_own or budget is not None or prices is not None:
-            raise
-        price = ModelPrice(input=0.0, output=0.0)
+    client, price = open_priced_client(
+        writer,
+        model,
+        base_url,
+        prices=prices,
+        budget=budget,
+        needs_key=needs_key,
+    )
     limits = SendLimits(
         budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0
     )
-    return LanguageModel(client, price, limits, check_blind)
+    free = ModelPrice(input=0.0, output=0.0)
+    return LanguageModel(client, price or free, limits, check_blind)
 
 
 def _find_leaked(dataset: "Dataset", others: list[str]) -> dict[str, str] | None:

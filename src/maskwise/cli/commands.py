@@ -15,6 +15,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
             "Score the same predictions under every published rule",
         ),
         "probe": ("probe:app", "Measure the risks that dataset cards name"),
+        "judge": ("judge:app", "Judge the answers of a run, offline or by a model"),
         "report": ("report:report", "Write a run as a page, Markdown or JSON"),
         "table": ("table:table", "Write runs side by side as a table for a paper"),
         "leaderboard": ("leaderboard:leaderboard", "Rank runs, as a table or a site"),

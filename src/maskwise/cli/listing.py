@@ -11,6 +11,7 @@ Listed = Literal[
     "models",
     "recipes",
     "filters",
+    "judges",
     "probes",
     "trainers",
     "trackers",

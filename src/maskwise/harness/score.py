@@ -19,7 +19,6 @@ from maskwise.harness.run_record import result_to_run
 from maskwise.harness.scoring import ScoreResult, compute_scores
 from maskwise.predictions.in_memory import to_predictions
 from maskwise.protocols import Protocol
-from maskwise.protocols.answers import Judge
 from maskwise.registry import DEFAULT_PROTOCOLS
 from maskwise.report.report_file import write_report
 from maskwise.report.run_data import RunData
@@ -48,7 +47,6 @@ def score(
     min_score: float = 0.0,
     zero_inside: bool = False,
     teacher_forced: bool = False,
-    judge: Judge | None = None,
     interval_options: IntervalOptions | None = None,
     threads: int | None = None,
     progress: bool = True,
@@ -59,9 +57,8 @@ def score(
     predictions: a path (docs/predictions.md); or, in the order of the samples or as a dict from sample id, a
     `Prediction`, masks, an array (n, height, width), one mask, or None for each sample. data: as for `load_dataset`.
     out: the run folder to write, with report.html; without it the run stays in memory. protocols: as for `evaluate`.
-    options: by protocol. judge: scores whole answers under `strict`. threads: one per core, at most 8, if None.
-    progress: show a bar, or lines every 30 s where standard error is a file. on_stage: called with the name of the
-    current stage.
+    options: by protocol. threads: one per core, at most 8, if None. progress: show a bar, or lines every 30 s where
+    standard error is a file. on_stage: called with the name of the current stage.
 
     How predictions are read that do not say it themselves: format: of a path, if its name does not tell. mask_type,
     teacher_forced: of masks. min_score: COCO results below this score are dropped. zero_inside: logits of exactly 0
@@ -86,7 +83,6 @@ def score(
             options=options,
             format=format,
             read_options=ReadOptions(mask_type, zero_inside, min_score, teacher_forced),
-            judge=judge,
             interval_options=interval_options,
             threads=threads or default_threads(),
             on_stage=show_stage,

@@ -25,7 +25,6 @@ from maskwise.protocols import (
     ScoringInput,
     find_protocol,
 )
-from maskwise.protocols.answers import Judge
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import (
     NOT_A_SUM,
@@ -94,7 +93,6 @@ def compute_scores(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     format: str | None = None,
     read_options: ReadOptions | None = None,
-    judge: Judge | None = None,
     interval_options: IntervalOptions | None = None,
     threads: int = 1,
     on_stage: Callable[[str], None] = lambda stage: None,
@@ -102,8 +100,8 @@ def compute_scores(
     """Score predictions: a file or folder, or records in any order.
 
     protocols: names, `package.module:function` or Protocol objects; None for all built-in ones, and then one that
-    cannot score these predictions is skipped with a reason instead of an error. options: by protocol. judge: scores
-    whole answers under `strict`. on_stage: called with the current stage.
+    cannot score these predictions is skipped with a reason instead of an error. options: by protocol. on_stage:
+    called with the current stage.
     """
     source = _path_or_records(predictions)
     reading = read_options or ReadOptions()
@@ -112,7 +110,7 @@ def compute_scores(
     wanted = [find_protocol(rule) for rule in rules]
     _warn_of_merged_pixels(dataset, [protocol.name for protocol in wanted])
     on_stage("reading")
-    truth = GroundTruth.from_dataset(dataset, texts=judge is not None)
+    truth = GroundTruth.from_dataset(dataset)
     with ThreadPoolExecutor(1) as pool:
         # The kernel releases the interpreter lock: targets are measured while predictions are parsed.
         targets = pool.submit(measure_targets, truth)
@@ -135,9 +133,7 @@ def compute_scores(
         on_stage(protocol.name)
         protocol_options = (options or {}).get(protocol.name, {})
         try:
-            scores[protocol.name] = _score_under(
-                protocol, scoring_input, protocol_options, judge
-            )
+            scores[protocol.name] = protocol.score(scoring_input, **protocol_options)
         except ProtocolError as error:
             if protocols is not None:
                 raise
@@ -198,18 +194,6 @@ def _path_or_records(
     if isinstance(predictions, str | os.PathLike):
         return Path(predictions).absolute()
     return tuple(predictions)
-
-
-def _score_under(
-    protocol: Protocol,
-    scoring_input: ScoringInput,
-    options: Mapping[str, Any],
-    judge: Judge | None,
-) -> Scores:
-    """The scores under one protocol. A judge is passed to the protocols that know one."""
-    if judge is None or "judge" not in protocol.options:
-        return protocol.score(scoring_input, **options)
-    return protocol.score(scoring_input, **options, judge=judge)
 
 
 def estimate_others(

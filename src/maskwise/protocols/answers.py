@@ -1,20 +1,15 @@
-"""Answer metrics: predicted names against the names of the targets, and a judge function for whole answers."""
+"""Answer metrics: predicted names against the names of the targets. `maskwise.judging` judges whole answers."""
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.errors import ProtocolError
 from maskwise.protocols.columns import Phrases
 from maskwise.protocols.metrics import MetricTerms
 from maskwise.protocols.prediction_columns import PredictionColumns
 from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.store import Codes
-
-Judge = Callable[[str, str, str], float]
-"""Takes the question, the true answer and the predicted answer; returns a score from 0 to 1."""
 
 _NUMBER = re.compile(r"_\d+(?='|\b|_|$)")
 _OWNER = re.compile(r"['’]s?\b")
@@ -72,32 +67,6 @@ def answer_metrics(
         "answer_exact": MetricTerms(is_exact.astype(np.int64), denominator),
         "answer_f1": MetricTerms(f1, denominator),
     }
-
-
-def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> MetricTerms:
-    """`judge`: the mean of the judge function over the rows that have a ground truth answer, 0 without a predicted
-    one.
-    """
-    ground_truth = inputs.ground_truth
-    predictions = inputs.predictions
-    if not len(ground_truth.answers):
-        raise ProtocolError(
-            "the judge needs the dataset's answers: read the ground truth with texts=True"
-        )
-    scores = np.zeros(len(ground_truth))
-    rows = rows & ground_truth.has_answer
-    for sample in np.flatnonzero(rows).tolist():
-        true_answer = ground_truth.answers[sample]
-        answer = predictions.answers[sample] if len(predictions.answers) else None
-        if true_answer is None or answer is None:
-            continue
-        score = judge(ground_truth.questions[sample], true_answer, answer)
-        if not 0.0 <= score <= 1.0:
-            raise ProtocolError(
-                f"sample {ground_truth.ids[sample]!r}: the judge returned {score}, not within 0 and 1"
-            )
-        scores[sample] = score
-    return MetricTerms(scores, rows.astype(np.int64))
 
 
 def _predicted_names(

@@ -59,8 +59,6 @@ class GroundTruth:
     has_answer: BoolArray
     tags: Mapping[str, Codes] = field(default_factory=dict)
     phrases: Phrases | None = None
-    questions: Sequence[str] = ()
-    answers: Sequence[str | None] = ()
     others: Sequence[OtherTargets] = ()
 
     def __len__(self) -> int:
@@ -80,7 +78,6 @@ class GroundTruth:
             names=encode_strings([""] * count),
             part=np.zeros(count, bool),
             phrases=None,
-            answers=(),
             others=(),
         )
 
@@ -110,8 +107,8 @@ class GroundTruth:
         return int(self.cluster.max(initial=-1)) + 1
 
     @classmethod
-    def from_dataset(cls, dataset: Dataset, *, texts: bool = False) -> "GroundTruth":
-        """The columns of a dataset, sharing its memory; questions and answers only if `texts`."""
+    def from_dataset(cls, dataset: Dataset) -> "GroundTruth":
+        """The columns of a dataset, sharing its memory."""
         samples = dataset.samples
         regions = dataset.regions
         offsets, rows = samples.targets
@@ -139,8 +136,6 @@ class GroundTruth:
             has_answer=_has_answer(dataset),
             tags=_Tags(dataset),
             phrases=_dataset_phrases(dataset),
-            questions=samples.question if texts else (),
-            answers=samples.table["answer"].to_pylist() if texts else (),
             others=[
                 OtherTargets(
                     known, starts, take_masks(regions.masks("visible"), region_rows)
@@ -183,10 +178,6 @@ class GroundTruth:
             phrases=phrase_columns(
                 [(sample.answer, len(sample.targets)) for sample in samples]
             ),
-            questions=[sample.question for sample in samples],
-            answers=[
-                sample.answer.text if sample.answer else None for sample in samples
-            ],
             others=_other_targets(samples),
         )
 

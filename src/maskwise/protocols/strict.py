@@ -43,7 +43,6 @@ Metrics, over all questions unless stated, and what each cannot see:
                           see whether the regions are the right ones
     answer_exact, _f1     names against the names of the targets, see `answers`; only for questions that have a ground
                           truth answer. A prediction without names is wrong. Cannot see which mask a name belongs to
-    judge                 mean of a judge function over questions with a ground truth answer, where one is passed in
 
 and for targets with hidden pixels, where amodal masks are requested:
     hidden_f1             mean over questions with such targets: F1 of the hidden pixels. Predicted as hidden: the
@@ -72,7 +71,7 @@ import numpy as np
 from maskwise.arrays import BoolArray, Float64Array, Int8Array, Int64Array
 from maskwise.errors import ProtocolError
 from maskwise.masks import boundary_areas, boundary_width, pair_areas
-from maskwise.protocols.answers import Judge, answer_metrics, judge_metric
+from maskwise.protocols.answers import answer_metrics
 from maskwise.protocols.copied_regions import find_copies
 from maskwise.protocols.ground_truth import AMODAL, BOTH, VISIBLE
 from maskwise.protocols.hidden_metrics import (
@@ -103,7 +102,6 @@ def score(
     *,
     mask_type: StrictMaskType = "exact",
     unoccluded: Unoccluded = "either",
-    judge: Judge | None = None,
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
     refuse_forced(inputs)
@@ -130,8 +128,6 @@ def score(
             pairs=(matches.pred, matches.target),
         ),
     }
-    if judge is not None:
-        metrics["judge"] = judge_metric(inputs, matches.scorable, judge)
     return Scores(
         protocol="strict",
         options={"mask_type": mask_type, "unoccluded": unoccluded},

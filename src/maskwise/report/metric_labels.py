@@ -124,7 +124,6 @@ METRIC_LABELS = {
         "Answer, exact", "answers that name exactly the targets", _ANSWER
     ),
     "answer_f1": MetricLabel("Answer, F1", "target names in the answer", _ANSWER),
-    "judge": MetricLabel("Judge", "mean score of the given judge", _ANSWER),
     "hidden_f1": MetricLabel(
         "Hidden F1",
         "F1 of the hidden pixels; every amodal mask counts",
