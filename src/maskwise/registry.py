@@ -841,6 +841,10 @@ FILTERS = Registry(
 PROBES = Registry(
     "probe",
     {
+        "output-bias": BuiltIn(
+            "maskwise.probes.output_bias:OUTPUT_BIAS",
+            "groups of questions that are served worse; one-sided mask types",
+        ),
         "poor-model-accuracy": BuiltIn(
             "maskwise.probes.accuracy:POOR_MODEL_ACCURACY",
             "metrics against your thresholds, calibration, risk and coverage",

@@ -23,17 +23,26 @@ SIZES = ("none", "small", "medium", "large")
 
 def slice_samples(inputs: ScoringInput) -> dict[str, Codes]:
     """The slicings, each with the group of every sample: codes int32 [samples], positions in names (never empty)."""
-    ground_truth = inputs.ground_truth
+    target_area = inputs.overlaps("requested").target.area
+    sizes = _sizes(inputs.ground_truth, target_area)
+    return slice_truth(inputs.ground_truth, sizes, threads=inputs.threads)
+
+
+def slice_truth(
+    ground_truth: GroundTruth, sizes: Codes | None = None, *, threads: int = 1
+) -> dict[str, Codes]:
+    """The slicings that need no predictions. sizes: the slicing by the area of the requested masks, where known."""
     requested_type = ground_truth.requested_type.astype(np.int32)
     target_bands = ("0", "1", "2", "3-5", "6+")
     slicings = {
         "mask_type": Codes(requested_type, MASK_TYPES),
         "level": _levels(ground_truth),
-        "targets": _bands(ground_truth.counts, (1, 2, 3, 6), target_bands),
-        "occlusion": _occlusion(inputs),
-        "size": _sizes(inputs),
-        "category": _categories(ground_truth),
+        "targets": band_codes(ground_truth.counts, (1, 2, 3, 6), target_bands),
+        "occlusion": _occlusion(ground_truth, threads),
     }
+    if sizes is not None:
+        slicings["size"] = sizes
+    slicings["category"] = _categories(ground_truth)
     for name, codes in ground_truth.tags.items():
         # A tag of the dataset does not replace a slicing of ours.
         if name in slicings or len(codes.names) > MAX_VALUES:
@@ -43,7 +52,7 @@ def slice_samples(inputs: ScoringInput) -> dict[str, Codes]:
     return slicings
 
 
-def _bands(
+def band_codes(
     values: Int64Array | Float64Array, edges: Sequence[float], names: tuple[str, ...]
 ) -> Codes:
     """Group 0 is below the first edge, group k begins at the k-th edge."""
@@ -62,15 +71,14 @@ def _levels(ground_truth: GroundTruth) -> Codes:
     return Codes(code.astype(np.int32), ("none", "object", "part", "mixed"))
 
 
-def _occlusion(inputs: ScoringInput) -> Codes:
+def _occlusion(ground_truth: GroundTruth, threads: int) -> Codes:
     """By the hidden share of the amodal area, over the targets with both masks."""
-    ground_truth = inputs.ground_truth
     count = len(ground_truth)
     rows = np.flatnonzero(ground_truth.visible.present & ground_truth.amodal.present)
     areas = pair_areas(
         ground_truth.visible.masks[rows],
         ground_truth.amodal.masks[rows],
-        threads=inputs.threads,
+        threads=threads,
     )
     sample = ground_truth.sample[rows]
     amodal_area = sums(sample, areas.b, count)
@@ -82,10 +90,8 @@ def _occlusion(inputs: ScoringInput) -> Codes:
     return Codes(code.astype(np.int32), OCCLUSION)
 
 
-def _sizes(inputs: ScoringInput) -> Codes:
-    """By the mean area of the requested masks of a sample's targets, in pixels."""
-    ground_truth = inputs.ground_truth
-    target_area = inputs.overlaps("requested").target.area
+def _sizes(ground_truth: GroundTruth, target_area: Int64Array) -> Codes:
+    """By the mean area of the requested masks of a sample's targets, in pixels. target_area: int64 [targets]."""
     area = sums(ground_truth.sample, target_area, len(ground_truth))
     mean_area = area / np.maximum(ground_truth.counts, 1)
     band = 1 + np.searchsorted((32.0**2, 96.0**2), mean_area, side="right")
@@ -111,10 +117,10 @@ def _categories(ground_truth: GroundTruth) -> Codes:
         [~has_target, other_names > 0], [none_code, several_code], first_name
     )
     labels = np.array([*names, "none", "several"], dtype=object)
-    return _most_frequent(category, labels)
+    return most_frequent(category, labels)
 
 
-def _most_frequent(codes: Int64Array, names: NDArray[np.object_]) -> Codes:
+def most_frequent(codes: Int64Array, names: NDArray[np.object_]) -> Codes:
     """The MAX_VALUES most frequent names keep a code of their own, the rest share OTHER."""
     counts = np.bincount(codes, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
