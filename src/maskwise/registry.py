@@ -845,6 +845,14 @@ PROBES = Registry(
             "maskwise.probes.output_bias:OUTPUT_BIAS",
             "groups of questions that are served worse; one-sided mask types",
         ),
+        "unrepresentative-data": BuiltIn(
+            "maskwise.probes.unrepresentative_data:UNREPRESENTATIVE_DATA",
+            "what the questions are about, beside a reference dataset",
+        ),
+        "data-bias": BuiltIn(
+            "maskwise.probes.data_bias:DATA_BIAS",
+            "what blind guesses get, and what occurs twice or elsewhere",
+        ),
         "poor-model-accuracy": BuiltIn(
             "maskwise.probes.accuracy:POOR_MODEL_ACCURACY",
             "metrics against your thresholds, calibration, risk and coverage",
@@ -860,6 +868,10 @@ PROBES = Registry(
         "image-text": BuiltIn(
             "maskwise.probes.image_text:IMAGE_TEXT",
             "instructions written into the image, against harmless words",
+        ),
+        "demographic": BuiltIn(
+            "maskwise.probes.demographic:DEMOGRAPHIC",
+            "the same metrics by group of people, where a column names the groups",
         ),
     },
 )

@@ -160,9 +160,10 @@ def _run_probe(
         raise
     except MaskwiseError as error:
         logger.warning("probe %s: %s", probe.name, error)
-        finding = ProbeFinding(
-            finding=f"Not measured: {error}", severity="unmeasured", done="Nothing."
-        )
+        finding = _not_measured(str(error))
+    except Exception as error:  # a plug-in may raise anything; other probes go on
+        logger.exception("probe %s failed", probe.name)
+        finding = _not_measured(f"the probe failed ({type(error).__name__}: {error})")
     asked = context.questions_asked() - asked_before
     fields = {
         field: getattr(finding, field) for field in ProbeFinding.__struct_fields__
@@ -178,6 +179,12 @@ def _run_probe(
         runs=[name for name in context.runs if name not in known_runs],
         cost=asked / max(1, len(context.dataset)),
         seconds=round(time.monotonic() - begun, 1),
+    )
+
+
+def _not_measured(reason: str) -> ProbeFinding:
+    return ProbeFinding(
+        finding=f"Not measured: {reason}", severity="unmeasured", done="Nothing."
     )
 
 
