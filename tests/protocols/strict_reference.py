@@ -186,10 +186,7 @@ def _copies(
             ).tobytes(),
         )
 
-    known = [
-        one for one in sample.targets if scored != "both" or one.visible is not None
-    ]
-    equal = Counter(key(one, target=True) for one in known)
+    equal = Counter(key(one, target=True) for one in sample.targets)
     allowed = max(equal.values(), default=1)
     seen: Counter[tuple[bytes, ...]] = Counter()
     out = []

@@ -153,6 +153,14 @@ def test_a_copied_region_is_not_matched():
     assert metrics(equal, [prediction("a", *[region(strip(0, 4))] * 2)])["giou"] == 1.0
 
 
+def test_equal_targets_without_visible_masks_are_two_where_both_are_asked_for():
+    hidden = [target(amodal=strip(0, 4)) for _ in range(2)]
+    samples = [question("a", *hidden, mask_type="both")]
+    regions = [region(amodal=strip(0, 4))] * 2
+    found = metrics(samples, [prediction("a", *regions, mask_type="both")])
+    assert found["giou"] == 1.0
+
+
 def test_missing_and_failed_predictions_score_zero_and_are_counted():
     samples = [question(name, target(strip(0, 4))) for name in "abcd"] + [question("e")]
     wrong_size = prediction("c", region(strip(0, 4, 12)))

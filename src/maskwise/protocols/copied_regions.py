@@ -101,7 +101,9 @@ def _equal_targets(
     is_asked = np.zeros(len(inputs), bool)
     is_asked[samples] = True
     target = overlaps.target
-    rows = np.flatnonzero(is_asked[target.sample] & target.known)
+    wants_both = inputs.ground_truth.requested_type[target.sample] == BOTH
+    # Where both types are requested, a target may have an amodal mask alone.
+    rows = np.flatnonzero(is_asked[target.sample] & (target.known | wants_both))
     times_of = Counter(_keys(inputs, "target", overlaps, rows))
     most: dict[int, int] = {}
     for (sample, *_), times in times_of.items():
