@@ -128,11 +128,12 @@ ENTRY = "maskwise.__main__"
 
 DISPLAY = [
     ("maskwise.schema", "maskwise.report.overlay"),
+    ("maskwise.runs.run", "maskwise.report.explanation"),
     ("maskwise.runs.run", "maskwise.report.report_file"),
     ("maskwise.runs.run", "maskwise.report.run_samples"),
 ]
-"""Imports inside methods that show an object: records draw themselves, a run writes its report and
-shows its samples."""
+"""Imports inside methods that show an object: records draw themselves, a run writes its report, explains
+its losses and shows its samples."""
 
 OPTIONAL = {
     "mlflow": ["integrations"],

@@ -35,6 +35,7 @@ SECTIONS = {
         "load_run",
         "compare",
         "judge",
+        "explain",
         "ladder",
         "probe",
         "Run",

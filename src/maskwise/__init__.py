@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         list_protocols,
     )
     from maskwise.report.comparison import compare
+    from maskwise.report.explanation import explain
     from maskwise.report.overlay import draw_overlay
     from maskwise.runs import Run, load_run
     from maskwise.runs.metric import Metric
@@ -109,6 +110,7 @@ __all__ = [
     "compare",
     "draw_overlay",
     "evaluate",
+    "explain",
     "judge",
     "ladder",
     "list_benchmarks",
@@ -161,6 +163,7 @@ _MODULES = {
     "probes.run_probes": ["probe"],
     "registry": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "report.comparison": ["compare"],
+    "report.explanation": ["explain"],
     "report.overlay": ["draw_overlay"],
     "runs": ["Run", "load_run"],
     "runs.metric": ["Metric"],

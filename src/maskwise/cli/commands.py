@@ -10,6 +10,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "score": ("score:score_predictions", "Score predictions made elsewhere"),
         "compare": ("report:compare", "Compare two runs on one dataset"),
+        "explain": ("explain:explain", "Say why a run loses points"),
         "ladder": (
             "ladder:ladder",
             "Score the same predictions under every published rule",

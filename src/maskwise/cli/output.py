@@ -25,5 +25,10 @@ def write_text(text: str, out: Path | None) -> None:
 
 def print_json(value: Any) -> None:
     """Print records, dicts and lists as indented JSON, in UTF-8."""
+    echo(format_json(value), nl=False)
+
+
+def format_json(value: Any) -> str:
+    """Records, dicts and lists as indented JSON."""
     encoded = msgspec.json.encode(value)
-    echo(msgspec.json.format(encoded, indent=2).decode())
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"

@@ -207,7 +207,7 @@ def match_questions(
     """Match regions and targets of every question by the largest total IoU."""
     pairs = inputs.pairs
     both = inputs.ground_truth.requested_type == BOTH
-    scored_type, right_type = _accepted_types(inputs, unoccluded)
+    scored_type, right_type = accepted_types(inputs, unoccluded)
     overlaps = inputs.overlaps_with_pixels(scored_type == AMODAL)
     scorable = overlaps.scorable | both
     counted_target = _counted_targets(inputs, overlaps)
@@ -237,10 +237,13 @@ def match_questions(
     )
 
 
-def _accepted_types(
+def accepted_types(
     inputs: ScoringInput, unoccluded: Unoccluded
 ) -> tuple[Int8Array, BoolArray]:
-    """The type of the mask that is scored, and whether the predicted type is accepted: [samples] each."""
+    """The type of the mask that is scored, and whether the predicted type is accepted: [samples] each.
+
+    `mask_type="lenient"` accepts every type; that is not asked here.
+    """
     requested = inputs.ground_truth.requested_type
     predicted = inputs.predicted_type
     right: BoolArray = predicted == requested
@@ -336,6 +339,19 @@ def _by_type(
     return list(zip(types, (~both, both, both)))
 
 
+def question_giou(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array:
+    """The score of each question, float64 [samples]; of no meaning where it is not scorable."""
+    total = sums(matches.sample, matches.iou, len(inputs))
+    return total / matches.size + _rightly_silent(inputs, matches)
+
+
+def _rightly_silent(inputs: ScoringInput, matches: QuestionMatches) -> BoolArray:
+    """Whether a question has no target, and a prediction without regions."""
+    predicted = inputs.predictions.state == PREDICTED
+    silent: BoolArray = (matches.regions == 0) & (matches.targets == 0) & predicted
+    return silent
+
+
 def _overlap_metrics(
     inputs: ScoringInput, matches: QuestionMatches
 ) -> dict[str, MetricTerms]:
@@ -343,9 +359,8 @@ def _overlap_metrics(
     count = len(inputs)
     size = matches.size
     scorable = matches.scorable
-    predicted = inputs.predictions.state == PREDICTED
-    silent = (matches.regions == 0) & (matches.targets == 0) & predicted
-    value = sums(matches.sample, matches.iou, count) / size + silent
+    silent = _rightly_silent(inputs, matches)
+    value = question_giou(inputs, matches)
     band = sums(matches.sample, _boundary_iou(inputs, matches), count) / size + silent
     shared, areas = _pixels(inputs, matches)
     targeted = scorable & (matches.targets > 0)

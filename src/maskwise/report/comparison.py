@@ -238,7 +238,7 @@ def compare_runs(pair: RunPair) -> RunComparison:
     everything = ImageGroups.single(pair.a.clusters)
     comparisons = compare_metrics(metrics[0], metrics[1], everything, level)
     overall = {
-        name: _change(comparison, metrics[0][name].unit)
+        name: to_change(comparison, metrics[0][name].unit)
         for name, (comparison,) in comparisons.items()
     }
     slices = {
@@ -366,7 +366,7 @@ def _slice_changes(
         item = codes.names.index(group.name)
         known = [name for name in MAIN_METRICS if group.metrics[name].value is not None]
         changes = {
-            name: _change(comparisons[name][item], metrics[0][name].unit)
+            name: to_change(comparisons[name][item], metrics[0][name].unit)
             for name in known
         }
         samples = int(shared_counts[item])
@@ -395,7 +395,8 @@ def _frame_row(
     }
 
 
-def _change(comparison: Comparison, unit: str) -> MetricChange:
+def to_change(comparison: Comparison, unit: str) -> MetricChange:
+    """A tested difference as reports show it."""
     return MetricChange(
         a=comparison.a,
         b=comparison.b,

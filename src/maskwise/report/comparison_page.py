@@ -101,9 +101,11 @@ def _figure_charts(comparison: RunComparison) -> list[DifferenceChart]:
             for name, change in comparison.metrics.items()
             if metric_label(name).group == group_name and change.difference is not None
         }
-        axis = _axis(changes.values())
+        axis = change_axis(changes.values())
         lines = [
-            _line(label.label, label.meaning, change, axis=axis, better=label.better)
+            difference_line(
+                label.label, label.meaning, change, axis=axis, better=label.better
+            )
             for label, change in (
                 (metric_label(name), change) for name, change in changes.items()
             )
@@ -121,9 +123,9 @@ def _slice_charts(comparison: RunComparison) -> list[DifferenceChart]:
 
 def _slice_chart(slicing: str, groups: list[SliceChange]) -> DifferenceChart:
     known = [group for group in groups if HEADLINE in group.metrics]
-    axis = _axis([group.metrics[HEADLINE] for group in known])
+    axis = change_axis([group.metrics[HEADLINE] for group in known])
     lines = [
-        _line(
+        difference_line(
             shorten(group.name, MAX_NAME),
             "",
             group.metrics[HEADLINE],
@@ -135,7 +137,8 @@ def _slice_chart(slicing: str, groups: list[SliceChange]) -> DifferenceChart:
     return DifferenceChart(shorten(slice_label(slicing), MAX_NAME), axis, lines)
 
 
-def _axis(changes: Iterable[MetricChange]) -> Axis:
+def change_axis(changes: Iterable[MetricChange]) -> Axis:
+    """A symmetric axis that holds all differences and their intervals."""
     return difference_axis(
         end
         for change in changes
@@ -145,7 +148,7 @@ def _axis(changes: Iterable[MetricChange]) -> Axis:
     )
 
 
-def _line(
+def difference_line(
     name: str,
     meaning: str,
     change: MetricChange,
@@ -154,6 +157,7 @@ def _line(
     better: str = "higher",
     samples: int | None = None,
 ) -> DifferenceLine:
+    """A difference on an axis. better: whether `higher` or `lower` values are."""
     sign = 1 if better == "higher" else -1
     return DifferenceLine(
         name,

@@ -47,26 +47,34 @@ def ladder_to_markdown(ladder: Ladder) -> str:
     """One table per run, then spreads, rank swaps, rules that do not apply, and the sentences to quote."""
     dataset = ladder.dataset
     lines = [
-        f"# {_escape(dataset.name)} under {len(ladder.rules)} rules",
+        f"# {escape_markdown(dataset.name)} under {len(ladder.rules)} rules",
         "",
         f"{describe_ladder_questions(ladder)} Values are percent with {100 * ladder.level:g} % intervals over images. "
         f"maskwise {ladder.maskwise}.",
     ]
     for run in ladder.runs:
-        lines += ["", f"## {_escape(run.name)}", "", *ladder_table(ladder, run), ""]
+        lines += [
+            "",
+            f"## {escape_markdown(run.name)}",
+            "",
+            *ladder_table(ladder, run),
+            "",
+        ]
         lines += describe_spread(run)
     swaps = [describe_swap(swap) for swap in ladder.swaps]
     if len(ladder.runs) > 1:
         lines += ["", "## Order of the runs", ""]
-        lines += [f"- {_escape(text)}" for text in swaps] or [NO_SWAP]
+        lines += [f"- {escape_markdown(text)}" for text in swaps] or [NO_SWAP]
     if ladder.not_applicable:
         lines += ["", "## Rules that do not apply", ""]
         lines += [
-            f"- {name}: {_escape(reason)}"
+            f"- {name}: {escape_markdown(reason)}"
             for name, reason in ladder.not_applicable.items()
         ]
     lines += ["", "## To quote", ""]
-    lines += [f"- {rule.name}: {_escape(rule.sentence)}" for rule in ladder.rules]
+    lines += [
+        f"- {rule.name}: {escape_markdown(rule.sentence)}" for rule in ladder.rules
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -211,11 +219,11 @@ def _with_interval(metric: MetricValue) -> str:
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A Markdown table; cells are escaped."""
-    lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+    lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """The text on one line, with what Markdown would take for markup escaped."""
     flat = " ".join(text.split())
     return "".join("\\" + sign if sign in "\\`*{}<>|" else sign for sign in flat)

@@ -14,6 +14,7 @@ from maskwise.report.charts import (
     make_risk_curve,
     row_shares,
 )
+from maskwise.report.explanation_page import report_section
 from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
 from maskwise.report.ladder_page import view_ladder
@@ -116,6 +117,7 @@ def run_to_html(
         name for name in names if name == protocol or name in leading_protocols(run)
     ]
     confusion = results[main].confusion if states_mask_types(run) else None
+    opened = data or _open_data(run, paths or RunPaths())
     return render(
         "report.html",
         run=run,
@@ -132,18 +134,23 @@ def run_to_html(
         risk=make_risk_curve(results[main].risk_coverage),
         confusion=confusion,
         shares=row_shares(confusion) if confusion else [],
-        gallery=_gallery(run, main, samples, data or paths or RunPaths()),
+        explained=report_section(run, opened) if isinstance(opened, RunData) else None,
+        gallery=_gallery(run, main, samples, opened),
     )
 
 
-def _gallery(
-    run: Run, protocol: str, samples: int, source: RunData | RunPaths
-) -> Gallery:
-    """The gallery, or the reason why there is none."""
+def _open_data(run: Run, paths: RunPaths) -> RunData | str:
+    """What the run was scored on, or why it cannot be opened."""
     try:
-        data = source if isinstance(source, RunData) else load_run_data(run, source)
+        return load_run_data(run, paths)
     except MaskwiseError as error:
-        return Gallery(problem=str(error))
+        return str(error)
+
+
+def _gallery(run: Run, protocol: str, samples: int, data: RunData | str) -> Gallery:
+    """The gallery, or the reason why there is none."""
+    if isinstance(data, str):
+        return Gallery(problem=data)
     rows = run.rows(protocol)
     selected = select_samples(rows, run.clusters, samples)
     return fill_gallery(selected, [GalleryRun("Prediction", data, rows)])

@@ -38,6 +38,7 @@ from maskwise.terminal import count_noun
 if TYPE_CHECKING:
     import pandas as pd
 
+    from maskwise.report.explanation import Explanation
     from maskwise.report.run_samples import Condition, RunSamples
 
 
@@ -188,6 +189,15 @@ class Run:
         from maskwise.report.report_file import write_report  # noqa: PLC0415
 
         return write_report(self, path, protocol=protocol, samples=samples)
+
+    def explain(self) -> "Explanation":
+        """Why points are lost: the lost strict gIoU by fault, overall and by slice.
+
+        Example: run.explain().parts["wrong_target"].points.value
+        """
+        from maskwise.report.explanation import explain  # noqa: PLC0415
+
+        return explain(self)
 
     @property
     def name(self) -> str:
