@@ -137,7 +137,6 @@ class Sa2va:
             vision_language=language_config,
             segmenter=Pretrained(config=sam_config.to_dict()),
             seg_tokens=(SEG, SEG),
-            image_size=sam_config.prompt_encoder_config.image_size,
             max_new_tokens=max_new_tokens,
         )
         processor = build_processor(settings, folder)

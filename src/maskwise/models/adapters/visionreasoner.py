@@ -71,7 +71,6 @@ class VisionReasoner:
         settings = VlmConfig(
             vision_language=pretrained,
             segmenter=Pretrained(name=segmenter),
-            image_size=sam.config.prompt_encoder_config.image_size,
             max_new_tokens=max_new_tokens,
         )
         self.model = QwenSam2(

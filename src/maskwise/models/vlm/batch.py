@@ -231,7 +231,7 @@ def pad_rows(
 
 def mask_targets(regions: Sequence[Region], processor: "VlmProcessor") -> MaskTargets:
     """The masks of regions at the resolution of the mask logits."""
-    size = processor.config.mask_size
+    size = processor.sizes.mask
     masks = torch.zeros((2, len(regions), size, size))
     known = torch.zeros((2, len(regions)), dtype=torch.bool)
     rates = torch.zeros(len(regions))

@@ -8,6 +8,7 @@ import torch
 from transformers import (
     AutoTokenizer,
     CLIPImageProcessorPil,
+    GenerationConfig,
     PreTrainedModel,
     Qwen2VLImageProcessorPil,
 )
@@ -28,7 +29,12 @@ from maskwise.models.vlm.pretrained import (
 )
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.projector import PromptProjector
-from maskwise.models.vlm.segmenter import Segmenter, find_segmenter_family
+from maskwise.models.vlm.segmenter import (
+    Segmenter,
+    SegmenterSizes,
+    find_segmenter_family,
+    read_sizes,
+)
 from maskwise.models.vlm.vision_language import (
     VisionLanguage,
     find_vision_language_class,
@@ -52,6 +58,7 @@ def build_model(
     with torch.device(device):
         language = _build_part(config, config.vision_language, load=load)
         segmenter = _build_part(config, config.segmenter, load=load)
+        _check_image_size(config, read_sizes(segmenter))
         model = _join(config, language, segmenter, processor)
     return model.to(DTYPES[config.dtype]) if load else model
 
@@ -65,6 +72,7 @@ def _join(
     if processor is not None:
         _resize_embeddings(language, len(processor.tokenizer))
         language.config.image_token_id = processor.image_token_id
+        language.generation_config = _decoding(config, processor)
     width = int(language.config.get_text_config().hidden_size)
     prompt_width = int(segmenter.config.mask_decoder_config.hidden_size)
     vectors = config.prompt_vectors
@@ -87,10 +95,28 @@ def _join(
     )
 
 
+def _decoding(config: VlmConfig, processor: VlmProcessor) -> GenerationConfig:
+    """How answers are written, in place of the checkpoint's own settings. Exported models keep it."""
+    return GenerationConfig(
+        max_new_tokens=config.max_new_tokens,
+        repetition_penalty=config.repetition_penalty,
+        eos_token_id=processor.eos_token_id,
+        pad_token_id=processor.pad_token_id,
+    )
+
+
+def _check_image_size(config: VlmConfig, sizes: SegmenterSizes) -> None:
+    if config.image_size not in (None, sizes.image):
+        raise ModelError(
+            f"image_size is {config.image_size}, but the segmenter was made for images of {sizes.image} pixels; "
+            "remove image_size"
+        )
+
+
 def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTrainedModel:
     """One of the two networks: pretrained, or with random weights."""
     is_language = part is config.vision_language
-    described = read_architecture(part)
+    described = read_architecture(part, shapes_only=not load)
     kind = described.model_type
     if is_language:
         model_class = find_vision_language_class(kind)
@@ -123,14 +149,6 @@ def _from_pretrained(model_class: type[PreTrainedModel], name: str) -> PreTraine
             stacklevel=2,
         )
     return model
-
-
-def segmenter_architecture(config: VlmConfig) -> Any:
-    """The transformers config of the image model of a segmenter."""
-    described = read_architecture(config.segmenter)
-    return _segmenter_config(
-        find_segmenter_family(described.model_type).model, described
-    )
 
 
 def _segmenter_config(model_class: type[PreTrainedModel], described: Any) -> Any:
@@ -171,12 +189,17 @@ def build_processor(
         else described.vision_config.image_size // described.vision_config.patch_size
     )
     full = not is_qwen and described.vision_feature_select_strategy == "full"
+    segmenter = read_architecture(config.segmenter)
+    family = find_segmenter_family(segmenter.model_type)
+    with torch.device("meta"):
+        sizes = read_sizes(family.model(_segmenter_config(family.model, segmenter)))
     return VlmProcessor(
         config,
         tokenizer,
         _load_image_processor(config, described, folder),
         image_token=image_token,
-        family=find_segmenter_family(read_architecture(config.segmenter).model_type),
+        family=family,
+        sizes=sizes,
         grid_size=None if size is None else (size, size),
         extra_tokens=int(full),
     )
@@ -219,9 +242,11 @@ def _load_image_processor(
         return kind.from_pretrained(str(folder))
     pixels = {"shortest_edge": config.min_pixels, "longest_edge": config.max_pixels}
     if name is not None:
-        return kind.from_pretrained(
-            name, **loading_options(name), **({"size": pixels} if is_qwen else {})
-        )
+        loaded = kind.from_pretrained(name, **loading_options(name))
+        if is_qwen:
+            # Not an argument above: the `min_pixels` and `max_pixels` of a hub's preprocessor_config.json replace `size`.
+            loaded.size = pixels
+        return loaded
     if is_qwen:
         return Qwen2VLImageProcessorPil(
             size=pixels,

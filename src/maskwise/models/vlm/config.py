@@ -57,13 +57,14 @@ class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `vision_language` reads the image and the question and writes the answer; `segmenter` draws the masks. `seg_tokens`:
     the two special tokens, for visible and amodal masks. `prompt_vectors`: vectors per token in the prompt of a mask
     decoder. `projector_width`: hidden width of the projector; by default that of the language model. `image_size`: side
-    of the segmenter's input. `min_pixels`, `max_pixels`: pixels of the image that the vision-language model sees
+    of the segmenter's input; by default that of its architecture, and another one is refused. `min_pixels`, `max_pixels`: pixels of the image that the vision-language model sees
     (families with a variable resolution). `early_block`: add features of this block of the segmenter's encoder to its
     image embedding (M2SA); None: do not. `occlusion_head`: predict the occlusion rate and condition the amodal decoder
     on it (AURA). `visible_inside_amodal`: the amodal mask contains the visible one by construction. `mask_type_head`:
     let a convolution over the words of the question choose the token's kind as well, for models that start from random
     weights. `positive_weight`: the largest weight of foreground pixels in the BCE. `max_new_tokens`: length limit of an
-    answer. `scaled_init`: initialise random weights for small widths. `vocabulary_scenes`: scenes whose texts train the
+    answer. `repetition_penalty`: of written answers; 1 is none. That of a checkpoint's generation_config.json is not
+    used: it would penalize every further segmentation token. `scaled_init`: initialise random weights for small widths. `vocabulary_scenes`: scenes whose texts train the
     tokenizer, if `vision_language` has no name. `text_length`: longer questions and answers are refused.
     """
 
@@ -72,7 +73,7 @@ class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     seg_tokens: tuple[str, str] = ("[SEG_VISIBLE]", "[SEG_AMODAL]")
     prompt_vectors: PositiveInt = 1
     projector_width: PositiveInt | None = None
-    image_size: PositiveInt = 1024
+    image_size: PositiveInt | None = None
     min_pixels: PositiveInt = 256 * 28 * 28
     max_pixels: PositiveInt = 1280 * 28 * 28
     early_block: int | None = None
@@ -82,12 +83,8 @@ class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     positive_weight: Annotated[float, msgspec.Meta(ge=1)] = 1.0
     losses: LossWeights = LossWeights()
     max_new_tokens: PositiveInt = 256
+    repetition_penalty: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     text_length: PositiveInt = 2048
     scaled_init: bool = False
     vocabulary_scenes: PositiveInt = 200
     dtype: Literal["float32", "bfloat16"] = "float32"
-
-    @property
-    def mask_size(self) -> int:
-        """Side of the mask logits: the mask decoders of SAM, SAM 2 and SAM 3 work at a quarter of the input size."""
-        return self.image_size // 4

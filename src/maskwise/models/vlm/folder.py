@@ -19,11 +19,7 @@ from transformers import PreTrainedModel
 
 from maskwise.errors import ModelError
 from maskwise.models.vlm.adapters import load_adapters
-from maskwise.models.vlm.build import (
-    build_model,
-    build_processor,
-    segmenter_architecture,
-)
+from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.pretrained import quiet
@@ -63,7 +59,7 @@ def save_folder(model: VlmModel, processor: VlmProcessor, folder: Path) -> None:
 def save_heads(model: VlmModel, folder: Path) -> None:
     """Write the segmenter and everything that is not part of the vision-language model."""
     segmenter, heads = split_weights(model.state_dict())
-    segmenter_architecture(model.config).save_pretrained(folder / SEGMENTER)
+    model.segmenter.architecture.save_pretrained(folder / SEGMENTER)
     save_file(
         segmenter, folder / SEGMENTER / "model.safetensors", metadata={"format": "pt"}
     )

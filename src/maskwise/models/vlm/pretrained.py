@@ -21,9 +21,12 @@ TIMEOUT = 5.0
 """Seconds after which the hub counts as out of reach."""
 
 
-def read_architecture(part: Pretrained) -> Any:
-    """The transformers config of a part: its own, or that of its hub name or folder."""
-    if part.config is not None:
+def read_architecture(part: Pretrained, *, shapes_only: bool = False) -> Any:
+    """The transformers config of a part: that of its hub name or folder, or the one given for a part without a name.
+
+    shapes_only: the one given, if there is one, also for a part with a name, which then need not be on this machine.
+    """
+    if part.config is not None and (part.name is None or shapes_only):
         fields = copy.deepcopy(part.config)
         kind = fields.pop("model_type")
         if kind not in CONFIG_MAPPING:

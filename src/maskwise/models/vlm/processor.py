@@ -18,7 +18,7 @@ from maskwise.arrays import BoolArray
 from maskwise.errors import ModelError
 from maskwise.models.vlm.batch import IGNORED
 from maskwise.models.vlm.config import VlmConfig
-from maskwise.models.vlm.segmenter import SegmenterFamily
+from maskwise.models.vlm.segmenter import SegmenterFamily, SegmenterSizes
 from maskwise.models.vlm.tokens import write_seg_answer
 from maskwise.schema import Sample
 
@@ -47,6 +47,7 @@ class VlmProcessor:
         *,
         image_token: str,
         family: SegmenterFamily,
+        sizes: SegmenterSizes,
         grid_size: tuple[int, int] | None = None,
         extra_tokens: int = 0,
     ) -> None:
@@ -55,6 +56,7 @@ class VlmProcessor:
         self.image_processor = image_processor
         self.image_token = image_token
         self.family = family
+        self.sizes = sizes
         self.grid_size = grid_size
         self.extra_tokens = extra_tokens
         self.image_token_id = int(tokenizer.convert_tokens_to_ids(image_token))
@@ -64,6 +66,10 @@ class VlmProcessor:
         self.eos_token_id = int(tokenizer.eos_token_id)
         pad = tokenizer.pad_token_id
         self.pad_token_id = self.eos_token_id if pad is None else int(pad)
+        # What the tokenizer puts before every text: BOS for LLaVA, nothing for Qwen.
+        self._starts_texts: list[int] = []
+        if tokenizer("")["input_ids"] == [tokenizer.bos_token_id]:
+            self._starts_texts = [int(tokenizer.bos_token_id)]
 
     # -- images
 
@@ -105,7 +111,7 @@ class VlmProcessor:
 
     def to_segmenter_pixels(self, image: Image.Image) -> torch.Tensor:
         """An image as input of the segmenter, [3, size, size]."""
-        size = self.config.image_size
+        size = self.sizes.image
         width, height = self._resized(image.size)
         resized = image.convert("RGB").resize(
             (width, height), Image.Resampling.BILINEAR
@@ -122,7 +128,7 @@ class VlmProcessor:
 
     def _resized(self, image_size: tuple[int, int]) -> tuple[int, int]:
         """Width and height of an image within the segmenter's input."""
-        size = self.config.image_size
+        size = self.sizes.image
         if not self.family.pad:
             return size, size
         width, height = (
@@ -132,7 +138,7 @@ class VlmProcessor:
 
     def resize_mask(self, mask: BoolArray) -> torch.Tensor:
         """A mask (height, width) at the resolution of the mask logits: the covered share of each cell, 0 to 1."""
-        size = self.config.mask_size
+        size = self.sizes.mask
         plane = torch.from_numpy(np.ascontiguousarray(mask)).float()[None, None]
         if self.family.pad:
             side = max(mask.shape)
@@ -148,7 +154,7 @@ class VlmProcessor:
         if not len(logits):
             return logits.new_zeros((0, image_size[1], image_size[0]))
         planes = logits.float().unsqueeze(1)
-        size = self.config.image_size
+        size = self.sizes.image
         if self.family.pad:
             planes = functional.interpolate(
                 planes, (size, size), mode="bilinear", align_corners=False
@@ -175,7 +181,11 @@ class VlmProcessor:
 
     def encode_prompt(self, question: str, image_tokens: int) -> list[int]:
         """The tokens before the answer."""
-        return self._tokens(self.prompt(self.escape(question), image_tokens))
+        tokens = self._tokens(self.prompt(self.escape(question), image_tokens))
+        # The chat template of LLaVA leaves the first token to its tokenizer.
+        if self._starts_texts and tokens[:1] != self._starts_texts:
+            tokens = self._starts_texts + tokens
+        return tokens
 
     def encode_turn(
         self, sample: Sample, image_tokens: int, *, answer: bool

@@ -5,7 +5,7 @@ the prompt encoder is not used, except for its embedding of "no mask prompt".
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -51,6 +51,26 @@ def find_segmenter_family(model_type: str) -> SegmenterFamily:
     return FAMILIES[model_type]
 
 
+class SegmenterSizes(NamedTuple):
+    """Sides in pixels: of the input image, and of the mask logits."""
+
+    image: int
+    mask: int
+
+
+def read_sizes(model: PreTrainedModel) -> SegmenterSizes:
+    """The sizes of a segmenter, which its weights may be on the meta device for.
+
+    The ratio of the two differs: SAM 3 draws 288 logits for 1008 pixels, SAM and SAM 2 256 for 1024.
+    """
+    upscaling = 1
+    for module in model.mask_decoder.modules():
+        if isinstance(module, nn.ConvTranspose2d):
+            upscaling *= module.stride[0]
+    image = int(model.config.prompt_encoder_config.image_size)
+    return SegmenterSizes(image, _embedding_size(model)[0] * upscaling)
+
+
 @dataclass(frozen=True)
 class SegmenterFeatures:
     """Encoded images. embedding: [images, width, h, w]. maps: finer feature maps (strides 4 and 8), none for SAM."""
@@ -64,6 +84,8 @@ class Segmenter(nn.Module):
 
     def __init__(self, model: PreTrainedModel, early_block: int | None = None) -> None:
         super().__init__()
+        # Of the weights, which a config file may describe otherwise.
+        self.architecture = model.config
         self.encoder = model.vision_encoder
         self.position = model.shared_image_embedding
         self.no_mask = model.prompt_encoder.no_mask_embed
