@@ -33,7 +33,7 @@ def test_weights_and_buffers_are_read_as_they_were_written(tmp_path: Path) -> No
     load_stage_weights(loaded, find_stage_weights(tmp_path, "a"))
     for name, value in original.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], value), name
-    assert {path.name for path in tmp_path.iterdir()} == {"a.safetensors"}
+    assert {path.name for path in (tmp_path / "stages").iterdir()} == {"a.safetensors"}
 
 
 def test_only_the_named_weights_are_gathered() -> None:
@@ -61,10 +61,11 @@ def test_weights_of_another_network_are_refused_before_any_is_changed() -> None:
 
 def test_files_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(
-        MaskwiseError, match=r"has no a\.safetensors; run `maskwise train` to the end"
+        MaskwiseError, match=r"has no stages/a\.safetensors; run `maskwise train` to the end"
     ):
         find_stage_weights(tmp_path, "a")
     path = stage_weights_path(tmp_path, "a")
+    path.parent.mkdir()
     path.write_bytes(b"torn")
     with pytest.raises(MaskwiseError, match=r"is not a safetensors file.*delete it"):
         load_stage_weights(network(), path)

@@ -51,8 +51,8 @@ def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
         # Random numbers that were used in the meantime do not matter.
         torch.rand(number)
     weights = train(tmp_path / "resumed", line_task())
-    straight = (tmp_path / "straight" / "line.safetensors").read_bytes()
-    assert (tmp_path / "resumed" / "line.safetensors").read_bytes() == straight
+    straight = (tmp_path / "straight" / "stages" / "line.safetensors").read_bytes()
+    assert (tmp_path / "resumed" / "stages" / "line.safetensors").read_bytes() == straight
     curve = read_curve(tmp_path / "resumed")
     assert [row["step"] for row in curve] == [7, 14, 21, 28, 35, 42, 49, 56, 60]
     assert curve[-1]["val_weight"] == pytest.approx(
@@ -77,7 +77,7 @@ def test_checkpoints_are_complete_and_nothing_is_pickled(tmp_path: Path) -> None
         "state.json",
     }
     averaged = load_file(checkpoint / "averaged.safetensors")
-    finished = load_file(tmp_path / "line.safetensors")
+    finished = load_file(tmp_path / "stages" / "line.safetensors")
     assert torch.equal(averaged["0.weight"], finished["0.weight"])
 
 
@@ -147,8 +147,8 @@ def test_kills_at_every_change_of_the_disk_do_not_change_the_weights(
     )
     assert kills >= 20
     train(tmp_path / "killed", line_task())
-    straight = (tmp_path / "straight" / "line.safetensors").read_bytes()
-    assert (tmp_path / "killed" / "line.safetensors").read_bytes() == straight
+    straight = (tmp_path / "straight" / "stages" / "line.safetensors").read_bytes()
+    assert (tmp_path / "killed" / "stages" / "line.safetensors").read_bytes() == straight
 
 
 def test_a_full_disk_keeps_the_checkpoint_before(
@@ -205,7 +205,7 @@ def test_progress_is_reported_up_to_the_last_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     steps: list[int] = []
-    with reporting(lambda label, done, total: steps.append(done)):
+    with reporting(lambda label, done, total, note: steps.append(done)):
         train(tmp_path, line_task())
     assert steps == list(range(61))
     assert not capsys.readouterr().err, "only the command line prints"
@@ -278,7 +278,7 @@ def test_two_processes_equal_two_forwards_of_one(tmp_path: Path) -> None:
     start_line_run(launcher, tmp_path / "processes", 1)
     start_line_run([], tmp_path / "forwards", 2)
     folders = (tmp_path / "processes", tmp_path / "forwards")
-    weights, others = (load_file(folder / "line.safetensors") for folder in folders)
+    weights, others = (load_file(folder / "stages" / "line.safetensors") for folder in folders)
     for name, value in weights.items():
         torch.testing.assert_close(value, others[name], atol=1e-5, rtol=1e-4)
     rows, other_rows = (read_curve(folder) for folder in folders)
@@ -311,3 +311,53 @@ def test_processes_get_different_batches() -> None:
     ]
     assert batches == [[4, 6, 8], [5, 7, 9]]
     assert list(load_batches(lambda n: n, 5, 5)) == []
+
+
+def test_sigterm_saves_the_step_that_runs_and_the_run_continues(tmp_path: Path) -> None:
+    train(tmp_path / "straight", line_task())
+
+    def end_at_step_17(label: str, done: int, total: int, note: str) -> None:
+        if done == 17:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with reporting(end_at_step_17), pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "ended", line_task())
+    saved = tmp_path / "ended" / "checkpoints" / "line" / "step-0000018"
+    assert (saved / "state.json").exists(), "18 was running when the signal came"
+    train(tmp_path / "ended", line_task())
+    weights = [
+        (tmp_path / name / "stages" / "line.safetensors").read_bytes()
+        for name in ("straight", "ended")
+    ]
+    assert weights[0] == weights[1]
+
+
+def broken_task(first: int, last: int) -> TrainingTask:
+    """The task of a line with points that are not a number in some batches."""
+    task = line_task()
+
+    def make_batch(number: int) -> torch.Tensor:
+        batch: torch.Tensor = task.make_batch(number)
+        return batch * float("nan") if first <= number <= last else batch
+
+    return replace(task, make_batch=make_batch)
+
+
+def test_a_step_that_is_not_finite_leaves_the_weights(tmp_path: Path) -> None:
+    train(tmp_path, broken_task(20, 22))
+    weights = load_file(tmp_path / "stages" / "line.safetensors")
+    assert all(torch.isfinite(value).all() for value in weights.values())
+    rows = (tmp_path / "line.jsonl").read_text().splitlines()
+    assert sum(json.loads(row).get("left_out_steps", 0) for row in rows) == 3
+
+
+def test_a_run_that_diverges_ends_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(
+        MaskwiseError, match="step 25: the losses square are not finite, for the 10th"
+    ):
+        train(tmp_path, broken_task(15, 60))
+
+
+def test_a_checkpoint_copies_only_the_weights_that_are_stored() -> None:
+    network = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    assert list(checkpoints.gather_weights(network, {"1.bias"})) == ["1.bias"]

@@ -28,23 +28,39 @@ def rows(path: Path) -> list[dict[str, float]]:
 
 def test_a_row_has_the_mean_losses_their_sum_and_the_metrics(tmp_path: Path) -> None:
     curve = TrainingCurve(tmp_path, "stage", 0)
-    curve.add({"a": torch.tensor(1.0), "b": torch.tensor(4.0)}, 0.5)
-    curve.add({"a": torch.tensor(3.0), "b": torch.tensor(4.0)}, 1.5)
+    curve.add({"a": torch.tensor(1.0), "b": torch.tensor(4.0)}, 0.5, seconds=1.0)
+    curve.add({"a": torch.tensor(3.0), "b": torch.tensor(4.0)}, 1.5, seconds=3.0)
     curve.write(2, {"val_giou": 0.5}, 1e-6)
-    curve.add({"a": torch.tensor(7.0), "b": torch.tensor(0.0)}, None)
+    curve.add({"a": torch.tensor(7.0), "b": torch.tensor(0.0)}, None, seconds=1.0)
     curve.write(3, {}, 1e-6)
     curve.close()
     first, second = rows(tmp_path / "stage.jsonl")
-    assert first["seconds_per_step"] >= 0
-    assert list(first) == [
-        *("step", "loss", "a", "b", "val_giou"),
-        *("learning_rate", "seconds_per_step", "gradient_norm"),
-    ]
+    assert first["seconds_per_step"] == 2.0
+    assert "left_out_steps" not in first
+    assert "tokens_per_second" not in first, "the model has no tokens"
+    assert first["memory_gb"] > 0
+    assert first["val_giou"] == 0.5
     assert (first["learning_rate"], first["gradient_norm"]) == (1e-6, 1.0)
     assert "gradient_norm" not in second, "it is not known"
     assert (first["step"], first["loss"], first["a"], first["b"]) == (2, 6, 2, 4)
     assert (second["a"], second["loss"]) == (7, 7), "means begin again after a row"
     assert list((tmp_path / "events" / "stage").glob("events.*"))
+
+
+def test_steps_that_were_left_out_are_counted_and_change_no_mean(
+    tmp_path: Path,
+) -> None:
+    curve = TrainingCurve(tmp_path, "stage", 0)
+    curve.add({"a": torch.tensor(2.0)}, 0.5, seconds=0.5, tokens=100)
+    curve.add_left_out()
+    curve.write(2, {}, 1e-6)
+    curve.add_left_out()
+    curve.write(3, {}, 1e-6)
+    curve.close()
+    first, second = rows(tmp_path / "stage.jsonl")
+    assert (first["loss"], first["left_out_steps"]) == (2.0, 1)
+    assert first["tokens_per_second"] == 200
+    assert "loss" not in second, "no step has a loss"
 
 
 def test_rows_after_the_checkpoint_are_removed(tmp_path: Path) -> None:
@@ -80,7 +96,7 @@ def test_a_chosen_tracker_gets_config_and_rows(tmp_path: Path) -> None:
     with tracking([f"{__name__}:ListTracker"]):
         assert chosen_trackers() == [f"{__name__}:ListTracker"]
         curve = TrainingCurve(tmp_path, "stage", 0)
-    curve.add({"a": torch.tensor(2.0)}, None)
+    curve.add({"a": torch.tensor(2.0)}, None, seconds=1.0)
     curve.write(1, {}, 0.1)
     curve.close()
     start, row, end = ListTracker.told

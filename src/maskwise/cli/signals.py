@@ -1,4 +1,4 @@
-"""Signals that end `maskwise eval`: what is done is kept."""
+"""Signals that end `maskwise eval` and `maskwise train`: what is done is kept."""
 
 import contextlib
 import signal

@@ -17,6 +17,7 @@ from maskwise.cli.options import (
     Workers,
     argument,
 )
+from maskwise.cli.signals import ending_on_signals
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.terminal import echo
 
@@ -81,6 +82,7 @@ def train(
             print_dry_run(plan)
         return
     with (
+        ending_on_signals(out),
         tracking(track or []),
         _naming(config),
         _writing(out),
@@ -104,6 +106,19 @@ def export(
             help="vlm: write LoRA adapters beside the weights, not merged.",
         ),
     ] = False,
+    step: Annotated[
+        int | None,
+        typer.Option(
+            help="Write this checkpoint; also while training runs.",
+            show_default="the end of the run",
+        ),
+    ] = None,
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best", help="Write the checkpoint whose validation was best (gIoU)."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a trained model in the form in which it is used: ONNX files of `tiny` and `completion`, a folder of `vlm`.
@@ -112,18 +127,23 @@ def export(
     """
     from maskwise.training.trainers import export_adapters, trainer_of_run
 
+    if step is not None and best:
+        raise ConfigError("--step and --best name two checkpoints; give one of them")
+    checkpoint = "best" if best else step
     trainer = trainer_of_run(run)
     target = out or run
     with _writing(target):
         if keep_adapters:
-            paths = export_adapters(trainer, run, target)
-        else:
+            paths = export_adapters(trainer, run, target, checkpoint)
+        elif checkpoint is None:
             paths = trainer.export_run(run, target)
+        else:
+            paths = trainer.export_run(run, target, checkpoint)
     _print_paths(paths, as_json)
 
 
 @contextlib.contextmanager
-def _progress_bars() -> Iterator[Callable[[str, int, int], None]]:
+def _progress_bars() -> Iterator[Callable[[str, int, int, str], None]]:
     """A function that shows one bar per label, or lines in a log, on standard error:
     standard output may be read by a program.
     """
@@ -134,10 +154,11 @@ def _progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     with make_progress(transient=False) as progress:
         bars: dict[str, TaskID] = {}
 
-        def show(label: str, done: int, total: int) -> None:
+        def show(label: str, done: int, total: int, note: str) -> None:
             if label not in bars:
                 bars[label] = progress.add_task(label, total=total, completed=done)
-            progress.update(bars[label], completed=done)
+            description = f"{label}, {note}" if note else label
+            progress.update(bars[label], completed=done, description=description)
 
         yield show
 

@@ -76,6 +76,12 @@ class Evaluator:
         """How many samples have a prediction."""
         return len(self._predictions)
 
+    @property
+    def failed(self) -> int:
+        """How many of them say that the model failed."""
+        records = map(_DECODER.decode, self._predictions.values())
+        return sum(record.error is not None for record in records)
+
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self.protocols)
         return f"Evaluator({self.dataset.name!r}, {names}: {len(self)} of {len(self.dataset)} samples)"

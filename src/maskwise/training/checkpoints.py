@@ -1,10 +1,11 @@
 """Training state and weights on disk, as safetensors: complete when they exist, nothing pickled.
 
-    STAGE.safetensors                                      the weights after a stage
+    stages/STAGE.safetensors                               the weights after a stage
     checkpoints/STAGE/step-0000250/model.safetensors       weights of the network: those that the run stores
                                    averaged.safetensors    averaged weights, if the stage has them
                                    optimizer.safetensors   moments, by parameter name
                                    state.json              the step; written last
+    checkpoints/STAGE/best/                                the same without optimizer, where validation was best
 
 A checkpoint is written under another name and then renamed, so that a kill leaves no incomplete one. Random numbers and
 the order of samples need not be stored: those of a step depend on the seed and the step. The layout does not depend on
@@ -15,7 +16,7 @@ DeepSpeed itself.
 import json
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ from accelerate import Accelerator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
-    get_model_state_dict,
     get_optimizer_state_dict,
     set_model_state_dict,
     set_optimizer_state_dict,
@@ -117,13 +118,37 @@ class StageCheckpoints:
                 file.write(json.dumps({"step": step}).encode())
             os.replace(partial, self.folder / f"step-{step:07}")
             sync_folder(self.folder)
-            for path in self._complete()[: -self.keep]:
+            for path in _steps(self.folder)[: -self.keep]:
                 shutil.rmtree(path)
         self.accelerator.wait_for_everyone()
 
+    def save_best(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Keep the weights of a step whose validation is better than all before. All processes have to call this."""
+        value = validation_value(metrics)
+        if value is None:
+            return
+        folder = self.folder / "best"
+        best = read_best(folder)
+        if best is not None and value <= best:
+            return
+        weights = self._result()
+        if self.accelerator.is_main_process:
+            # The value comes last: without it the weights do not count.
+            (folder / "state.json").unlink(missing_ok=True)
+            write_tensors(folder / "model.safetensors", weights)
+            state = {"step": step, "metric": BEST_METRIC, "value": value}
+            with atomic_write(folder / "state.json") as file:
+                file.write(json.dumps(state).encode())
+        self.accelerator.wait_for_everyone()
+
+    def _result(self) -> dict[str, Tensor]:
+        """The weights that the stage would end with now."""
+        network = self.network if self.averaged is None else self.averaged
+        return gather_weights(network, self.stored_names)
+
     def load(self) -> int:
         """Restore the newest checkpoint and return its step; 0 if there is none."""
-        complete = self._complete()
+        complete = _steps(self.folder)
         if not complete:
             return 0
         folder = complete[-1]
@@ -168,24 +193,72 @@ class StageCheckpoints:
             state["state"][parameter][key] = value
         set_optimizer_state_dict(self.network, self.optimizer, state, options=RESTORE)
 
-    def _complete(self) -> list[Path]:
-        """The complete checkpoints, the oldest first."""
-        return sorted(self.folder.glob("step-*"))
 
 
 def stage_weights_path(folder: Path, stage: str) -> Path:
     """The file with the weights after a stage; it exists when the stage is finished."""
-    return folder / f"{stage}.safetensors"
+    # A folder of their own: exported models have files such as heads.safetensors beside it.
+    return folder / "stages" / f"{stage}.safetensors"
 
 
-def find_stage_weights(run: Path, stage: str) -> Path:
-    """The weights of a finished stage of a run; MaskwiseError if the run has not come so far."""
-    path = stage_weights_path(run, stage)
-    if not path.exists():
-        raise MaskwiseError(
-            f"{run} has no {path.name}; run `maskwise train` to the end first"
-        )
-    return path
+BEST = "best"
+"""Names the checkpoint whose validation was best."""
+
+BEST_METRIC = "giou"
+"""The metric of validation that decides which weights are best."""
+
+
+def validation_value(metrics: Mapping[str, float]) -> float | None:
+    """The metric that decides, its mean where several datasets have one; None if there is none."""
+    values = [value for name, value in metrics.items() if name.endswith(BEST_METRIC)]
+    return sum(values) / len(values) if values else None
+
+
+def read_best(folder: Path) -> float | None:
+    """The metric of the best checkpoint so far; None if there is none."""
+    path = folder / "state.json"
+    return float(json.loads(path.read_bytes())["value"]) if path.exists() else None
+
+
+def find_stage_weights(
+    run: Path, stage: str, checkpoint: int | str | None = None
+) -> Path:
+    """The weights of a stage of a run: after its last step, or of a checkpoint (a step, or BEST).
+
+    MaskwiseError if the run has not come so far, or has no such checkpoint any more.
+    """
+    if checkpoint is None:
+        path = stage_weights_path(run, stage)
+        if not path.exists():
+            raise MaskwiseError(
+                f"{run} has no {path.relative_to(run)}; run `maskwise train` to the end first, "
+                "or choose a checkpoint with --step or --best"
+            )
+        return path
+    folder = run / "checkpoints" / stage
+    name = BEST if checkpoint == BEST else f"step-{checkpoint:07}"
+    for file in ("averaged.safetensors", "model.safetensors"):
+        if (folder / name / "state.json").exists() and (folder / name / file).exists():
+            return folder / name / file
+    steps = [int(path.name.removeprefix("step-")) for path in _steps(folder)]
+    kept = ", ".join(map(str, steps)) or "none"
+    raise MaskwiseError(
+        f"{folder} has no checkpoint {name}; steps that are kept: {kept}"
+        + ("" if checkpoint != BEST else "; the best is kept if the config validates")
+    )
+
+
+def find_trained_stage(run: Path, stages: Sequence[str]) -> str:
+    """The last stage of a run that has checkpoints; MaskwiseError if none has."""
+    for stage in reversed(stages):
+        if (run / "checkpoints" / stage).is_dir():
+            return stage
+    raise MaskwiseError(f"{run} has no checkpoint yet")
+
+
+def _steps(folder: Path) -> list[Path]:
+    """The complete checkpoints of a stage, the oldest first."""
+    return sorted(folder.glob("step-*"))
 
 
 def load_stage_weights(
@@ -205,9 +278,16 @@ def load_stage_weights(
 
 
 def gather_weights(network: nn.Module, names: Collection[str]) -> dict[str, Tensor]:
-    """Weights of a network by name, on the CPU. All processes have to call this; the first one gets the result."""
-    weights: dict[str, Any] = get_model_state_dict(network, options=FULL)
-    return {name: value for name, value in weights.items() if name in names}
+    """Weights of a network by name, on the CPU. All processes have to call this.
+
+    Only these are copied: the frozen weights of a large model would need its size once more. Sharded ones are gathered.
+    """
+    weights = {}
+    for name, value in network.state_dict().items():
+        if name in names:
+            whole = value.full_tensor() if isinstance(value, DTensor) else value
+            weights[name] = whole.detach().cpu()
+    return weights
 
 
 def restore_weights(
@@ -233,7 +313,8 @@ def restore_weights(
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors as safetensors, atomically."""
+    """Write tensors as safetensors, atomically, into a folder that is made if needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     contiguous = {name: value.contiguous() for name, value in tensors.items()}
     with atomic_write(path) as file:
         file.write(save(contiguous))

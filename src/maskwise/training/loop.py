@@ -5,6 +5,9 @@ before. So an interrupted stage ends with the same weights as an uninterrupted o
 random generator.
 """
 
+import logging
+import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +21,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.optim.swa_utils import AveragedModel
 
+from maskwise.errors import MaskwiseError
 from maskwise.training.accelerator import is_fsdp, make_accelerator
 from maskwise.training.averaging import average_weights, set_updates
 from maskwise.training.batch_loader import load_batches
@@ -26,36 +30,47 @@ from maskwise.training.checkpoints import (
     gather_weights,
     load_stage_weights,
     stage_weights_path,
+    validation_value,
     write_tensors,
 )
 from maskwise.training.progress import report
 from maskwise.training.schedule import Schedule
+from maskwise.training.signals import noting_signals
 from maskwise.training.trackers import TrainingCurve
+
+logger = logging.getLogger(__name__)
+
+MAX_LEFT_OUT = 10
+"""Updates in a row that may have gradients that are not finite: a rare bad batch is survived, divergence is not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingTask:
     """What a model supplies for one stage.
 
-    `name`: of the stage and of its files. `network`: what is trained, with frozen parameters where the stage has some.
+    `name`: of the stage and of its files. `title`: of its progress bar; by default the name. `network`: what is trained, with frozen parameters where the stage has some.
     `optimizer`: of the trained parameters, with their learning rates after warm-up.
     `make_batch(number)`: a batch that depends on its number alone. With several processes or accumulation, numbers go
     on through the processes and forwards of a step.
     `loss(network, batch)`: the loss to minimize, and its weighted terms by name for the training curve: the same names
     in the same order for every batch. The network may be wrapped for several processes.
     `seed`: of the random numbers of the steps, such as dropout.
-    `validate(network)`: metrics of the network in evaluation mode; it runs in the first process.
+    `validate(network)`: metrics of the network in evaluation mode. All processes call it, and may share the work; the
+    metrics that the first one returns are reported.
+    `count_tokens(batch)`: the tokens of a batch, for the pace; None for a model without tokens.
     `stored_names`: the weights that checkpoints and the result hold; None: all.
     `ema_decay`: the result is the average of the weights over the steps with this decay; None: the last weights.
     """
 
     name: str
+    title: str = ""
     network: nn.Module
     optimizer: torch.optim.Optimizer
     make_batch: Callable[[int], Any]
     loss: Callable[[Any, Any], tuple[Tensor, dict[str, Tensor]]]
     seed: tuple[int, ...]
     validate: Callable[[Any], dict[str, float]]
+    count_tokens: Callable[[Any], int] | None = None
     stored_names: frozenset[str] | None = None
     ema_decay: float | None = None
 
@@ -68,7 +83,7 @@ def run_training(
 ) -> None:
     """Train a stage to its end; its network then has the resulting weights. All processes have to call this.
 
-    Writes into folder: `task.name`.safetensors (the weights, at the end), checkpoints/`task.name` (training state), and
+    Writes into folder: stages/`task.name`.safetensors (the weights, at the end), checkpoints/`task.name` (training state), and
     what the trackers write. A stage whose weights exist is not repeated: they are loaded.
     """
     finished = stage_weights_path(folder, task.name)
@@ -114,11 +129,22 @@ class StageLoop:
         self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
         # Forwards per step: their gradients are accumulated.
         self.forwards = accelerator.gradient_accumulation_steps
+        self.title = task.title or task.name
         # Of the last step, before clipping; None where DeepSpeed clips by itself.
         self.gradient_norm: float | None = None
+        # Updates in a row that were left out because their gradients were not finite.
+        self.left_out = 0
+        # Of the last step, in this process.
+        self.tokens = 0
+        # True if a process was asked to end.
+        self.stopping = False
 
     def run(self, checkpoints: StageCheckpoints, folder: Path) -> None:
-        """Train from the last checkpoint to the last step, and leave the resulting weights in the network."""
+        """Train from the last checkpoint to the last step, and leave the resulting weights in the network.
+
+        A signal that ends the program (SIGTERM, SIGHUP) is answered after the step that runs: with a checkpoint, and
+        KeyboardInterrupt.
+        """
         schedule = self.schedule
         first_step = checkpoints.load()
         if self.averaged is not None:
@@ -127,36 +153,89 @@ class StageLoop:
         curve = TrainingCurve(folder, self.task.name, first_step) if is_main else None
         batches = self._load_batches(first_step)
         if is_main:
-            report(self.task.name, first_step, schedule.last_step)
-        for step in range(first_step, schedule.last_step):
-            losses = self.train_step(step, batches)
-            done = step + 1
-            metrics = {}
-            if schedule.is_due(done, schedule.validate_every):
-                metrics = self._validate()
-            if curve is not None:
-                curve.add(losses, self.gradient_norm)
-                if metrics or schedule.is_due(done, schedule.log_every):
-                    learning_rate = self.optimizer.param_groups[0]["lr"]
-                    curve.write(done, metrics, learning_rate)
-            if schedule.is_due(done, schedule.checkpoint_every):
-                checkpoints.save(done)
-            if is_main:
-                report(self.task.name, done, schedule.last_step)
+            if first_step:
+                logger.warning(
+                    "%s: continuing from step %d", self.task.name, first_step
+                )
+            report(self.title, first_step, schedule.last_step)
+        last_metrics: dict[str, float] = {}
+        with noting_signals() as signals:
+            for step in range(first_step, schedule.last_step):
+                started = time.perf_counter()
+                losses = self.train_step(step, batches, stopping=bool(signals))
+                seconds = time.perf_counter() - started
+                finite = self._check_finite(step, losses)
+                done = step + 1
+                metrics = {}
+                if schedule.is_due(done, schedule.validate_every):
+                    metrics = self._validate()
+                    last_metrics = metrics
+                    checkpoints.save_best(done, metrics)
+                if curve is not None:
+                    if finite:
+                        curve.add(
+                            losses,
+                            self.gradient_norm,
+                            seconds=seconds,
+                            tokens=self.tokens,
+                        )
+                    else:
+                        curve.add_left_out()
+                    if metrics or schedule.is_due(done, schedule.log_every):
+                        learning_rate = self.optimizer.param_groups[0]["lr"]
+                        curve.write(done, metrics, learning_rate)
+                saved = schedule.is_due(done, schedule.checkpoint_every)
+                if saved or self.stopping:
+                    checkpoints.save(done)
+                if is_main:
+                    note = describe_step(losses, last_metrics)
+                    report(self.title, done, schedule.last_step, note)
+                if self.stopping:
+                    raise KeyboardInterrupt
         if curve is not None:
             curve.close()
         if self.averaged is not None:
             self.task.network.load_state_dict(self.averaged.module.state_dict())
 
-    def train_step(self, step: int, batches: Iterator[Any]) -> dict[str, Tensor]:
-        """One update of the weights; returns the terms of the loss, averaged over forwards and processes."""
+    def _check_finite(self, step: int, losses: dict[str, Tensor]) -> bool:
+        """False if the update was left out; MaskwiseError if too many in a row were."""
+        norm = self.gradient_norm
+        if norm is None or math.isfinite(norm):
+            self.left_out = 0
+            return True
+        self.left_out += 1
+        terms = [name for name, value in losses.items() if not math.isfinite(value)]
+        reason = f"the losses {', '.join(terms)}" if terms else "the gradients"
+        if self.left_out == MAX_LEFT_OUT:
+            raise MaskwiseError(
+                f"stage {self.task.name}, step {step + 1}: {reason} are not finite, for the {MAX_LEFT_OUT}th step in a "
+                "row; lower the learning rate, or delete the last checkpoint if its weights are not finite either"
+            )
+        logger.warning(
+            "%s, step %d: %s are not finite; the weights are left as they are",
+            self.task.name,
+            step + 1,
+            reason,
+        )
+        return False
+
+    def train_step(
+        self, step: int, batches: Iterator[Any], *, stopping: bool = False
+    ) -> dict[str, Tensor]:
+        """One update of the weights; returns the terms of the loss, averaged over forwards and processes.
+
+        stopping: this process was asked to end. All learn of it, because all have to write the checkpoint.
+        """
         factor = self.schedule.learning_rate_factor(step)
         for group, rate in zip(self.optimizer.param_groups, self.base_rates):
             group["lr"] = rate * factor
         names: list[str] = []
-        total: Tensor | float = 0.0
+        total = torch.zeros((), device=self.accelerator.device)
+        self.tokens = 0
         for forward in range(self.forwards):
             batch = send_to_device(next(batches), self.accelerator.device)
+            if self.task.count_tokens is not None:
+                self.tokens += self.task.count_tokens(batch)
             self._seed_torch(step * self.forwards + forward)
             with self.accelerator.accumulate(self.network):
                 loss, terms = self.task.loss(self.network, batch)
@@ -168,14 +247,18 @@ class StageLoop:
                         self.network.parameters(), self.schedule.clip_norm
                     )
                     self.gradient_norm = _to_number(norm)
-                self.optimizer.step()
+                # The norm is that of all processes, so all of them leave the same update out.
+                if self.gradient_norm is None or math.isfinite(self.gradient_norm):
+                    self.optimizer.step()
                 self.optimizer.zero_grad()
             names = list(terms)
             values = [value.detach().float() for value in terms.values()]
             total = total + torch.stack(values) / self.forwards
         if self.averaged is not None:
             self.averaged.update_parameters(self.task.network)
-        means = self.accelerator.reduce(total, "mean")
+        flag = torch.tensor([float(stopping)], device=self.accelerator.device)
+        means = self.accelerator.reduce(torch.cat([total, flag]), "mean")
+        self.stopping = bool(means[-1] > 0)
         return dict(zip(names, means))
 
     def _load_batches(self, first_step: int) -> Iterator[Any]:
@@ -198,24 +281,32 @@ class StageLoop:
         torch.manual_seed(int(state[0]) >> 1)
 
     def _validate(self) -> dict[str, float]:
-        """Metrics of the averaged weights, or of the current ones, by the first process; none in the others.
+        """Metrics of the averaged weights, or of the current ones.
 
         Under FSDP there are none: only the training forward gathers the shards of all weights.
         """
         if is_fsdp(self.accelerator):
             return {}
-        metrics: dict[str, float] = {}
-        if self.accelerator.is_main_process:
-            network = self.accelerator.unwrap_model(self.network)
-            if self.averaged is not None:
-                network = self.averaged.module
-            network.eval()
-            # Trained weights are in float32 and frozen ones may not be, so the network needs autocast as in training.
-            with torch.inference_mode(), self.accelerator.autocast():
-                metrics = self.task.validate(network)
-            network.train()
+        network = self.accelerator.unwrap_model(self.network)
+        if self.averaged is not None:
+            network = self.averaged.module
+        network.eval()
+        # Trained weights are in float32 and frozen ones may not be, so the network needs autocast as in training.
+        with torch.inference_mode(), self.accelerator.autocast():
+            metrics = self.task.validate(network)
+        network.train()
         self.accelerator.wait_for_everyone()
         return metrics
+
+
+def describe_step(losses: dict[str, Tensor], metrics: dict[str, float]) -> str:
+    """The loss of a step and the last validation, for a progress bar."""
+    total = sum(float(value) for value in losses.values())
+    parts = [f"loss {total:.3g}"]
+    value = validation_value(metrics)
+    if value is not None:
+        parts.append(f"validation gIoU {value:.3f}")
+    return ", ".join(parts)
 
 
 def _to_number(norm: Tensor | float | None) -> float | None:

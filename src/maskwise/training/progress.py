@@ -3,7 +3,7 @@
     with reporting(show):
         trainer.train(config, folder)
 
-`show(label, done, total)` is called after every step or item. Without `reporting`
+`show(label, done, total, note)` is called after every step or item. Without `reporting`
 nothing is shown.
 """
 
@@ -14,8 +14,8 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
-OnProgress = Callable[[str, int, int], None]
-"""Called with what is done (a stage, or what is prepared), how much of it, of how much."""
+OnProgress = Callable[[str, int, int, str], None]
+"""Called with what is done (a stage, or what is prepared), how much of it, of how much, and a note such as the loss."""
 
 # A context variable rather than an argument of every function between the command line
 # and the loop: trainers of other packages need not pass it on.
@@ -32,11 +32,11 @@ def reporting(on_progress: OnProgress) -> Iterator[None]:
         _on_progress.reset(token)
 
 
-def report(label: str, done: int, total: int) -> None:
-    """Say that `done` of `total` are done."""
+def report(label: str, done: int, total: int, note: str = "") -> None:
+    """Say that `done` of `total` are done. note: what else is worth showing."""
     on_progress = _on_progress.get()
     if on_progress is not None:
-        on_progress(label, done, total)
+        on_progress(label, done, total, note)
 
 
 def track_items(items: Iterable[Item], label: str, total: int) -> Iterator[Item]:

@@ -8,13 +8,14 @@ one by an entry point of `maskwise.trackers`, or it is given as `package.module:
 """
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol
 
+import psutil
+import torch
 from torch import Tensor
 
 from maskwise.registry import TRACKERS
@@ -111,48 +112,74 @@ class TrainingCurve:
 
     def __init__(self, folder: Path, stage: str, step: int) -> None:
         self.trackers = open_trackers(folder, stage, step)
-        self._start_row(step)
+        self._start_row()
 
-    def add(self, losses: Mapping[str, Tensor], gradient_norm: float | None) -> None:
-        """Add the losses of one step, and the norm of its gradients before clipping, if it is known."""
+    def add(
+        self,
+        losses: Mapping[str, Tensor],
+        gradient_norm: float | None,
+        *,
+        seconds: float,
+        tokens: int = 0,
+    ) -> None:
+        """Add one step: its losses, the norm of its gradients before clipping, if it is known, its time, and the tokens
+        of its batches, for a model that has tokens.
+        """
+        self.steps += 1
+        self.seconds += seconds
+        self.tokens += tokens
         for name, value in losses.items():
             self.sums[name] = self.sums.get(name, 0.0) + float(value.detach())
         if gradient_norm is not None:
             self.gradient_norms.append(gradient_norm)
 
+    def add_left_out(self) -> None:
+        """Add a step whose losses or gradients were not finite."""
+        self.left_out += 1
+
     def write(
         self, step: int, metrics: Mapping[str, float], learning_rate: float
     ) -> None:
         """Write the means since the last row: the sum of the losses, each of them and the norm of the gradients; then
-        the metrics, the learning rate (of the first group of weights) and the pace.
+        the metrics, the learning rate (of the first group of weights), the pace and the memory.
         """
-        steps = step - self.last_step
-        means = {name: total / steps for name, total in self.sums.items()}
-        pace = (time.perf_counter() - self.started) / steps
-        row = {
-            "loss": sum(means.values()),
-            **means,
-            **metrics,
-            "learning_rate": learning_rate,
-            "seconds_per_step": pace,
-        }
+        row: dict[str, float] = {}
+        if self.steps:
+            means = {name: total / self.steps for name, total in self.sums.items()}
+            row = {"loss": sum(means.values()), **means}
+            # Of training alone: validation and checkpoints have a pace of their own.
+            row["seconds_per_step"] = self.seconds / self.steps
+        if self.tokens:
+            row["tokens_per_second"] = self.tokens / self.seconds
         if self.gradient_norms:
-            norms = self.gradient_norms
-            row["gradient_norm"] = sum(norms) / len(norms)
+            row["gradient_norm"] = sum(self.gradient_norms) / len(self.gradient_norms)
+        if self.left_out:
+            row["left_out_steps"] = self.left_out
+        row |= {**metrics, "learning_rate": learning_rate}
+        row["memory_gb"] = _memory_gb()
         for tracker in self.trackers:
             tracker.write(step, row)
-        self._start_row(step)
+        self._start_row()
 
     def close(self) -> None:
         """Finish writing."""
         for tracker in self.trackers:
             tracker.close()
 
-    def _start_row(self, step: int) -> None:
-        self.started = time.perf_counter()
-        self.last_step = step
+    def _start_row(self) -> None:
+        self.steps = 0
+        self.left_out = 0
+        self.tokens = 0
+        self.seconds = 0.0
         self.sums: dict[str, float] = {}
         self.gradient_norms: list[float] = []
+
+
+def _memory_gb() -> float:
+    """The memory in use: the most so far of the GPU, or that of the process now."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 1e9
+    return float(psutil.Process().memory_info().rss) / 1e9
 
 
 def _round(value: float) -> float:

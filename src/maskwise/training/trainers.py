@@ -33,21 +33,28 @@ class Trainer(Protocol):
     def train(self, config: Any, folder: Path) -> list[Path]:
         """Train, or continue training, in `folder`; returns the files to use."""
 
-    def export_run(self, run: Path, out: Path) -> list[Path]:
-        """Write the model of a finished run to `out`; returns the files."""
+    def export_run(
+        self, run: Path, out: Path, checkpoint: int | str | None = None
+    ) -> list[Path]:
+        """Write the model of a run to `out`; returns the files.
+
+        checkpoint: a step of the last stage, or "best"; by default the run has to be finished.
+        """
 
     def dry_run(self, config: Any) -> "DryRun":
         """What `train` would do."""
 
 
-def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
+def export_adapters(
+    trainer: Trainer, run: Path, out: Path, checkpoint: int | str | None = None
+) -> list[Path]:
     """Write a model with its adapters not merged; only some trainers have the function `export_adapters`."""
     export = getattr(trainer, "export_adapters", None)
     if export is None:
         raise MaskwiseError(
             f"{run} holds a model without adapters; export it without --keep-adapters"
         )
-    files: list[Path] = export(run, out)
+    files: list[Path] = export(run, out, checkpoint)
     return files
 
 

@@ -129,7 +129,7 @@ def test_fine_tuning_on_an_own_dataset(
     )
     progress: dict[str, tuple[int, int]] = {}
 
-    def show(label: str, done: int, total: int) -> None:
+    def show(label: str, done: int, total: int, note: str) -> None:
         progress[label] = (done, total)
 
     with reporting(show):

@@ -65,8 +65,7 @@ def config_of(run: Path) -> TrainingConfig:
 def test_a_run_writes_weights_curves_events_and_networks(run: Path) -> None:
     names = {path.name for path in (run / "run").iterdir()}
     assert names >= {
-        "detector.safetensors",
-        "grounder.safetensors",
+        "stages",
         "config.json",
         "events",
         "detections",
@@ -86,9 +85,9 @@ def test_a_run_writes_weights_curves_events_and_networks(run: Path) -> None:
 def test_a_finished_run_is_not_repeated_and_another_config_is_refused(
     run: Path,
 ) -> None:
-    before = (run / "run" / "detector.safetensors").stat().st_mtime_ns
+    before = (run / "run" / "stages" / "detector.safetensors").stat().st_mtime_ns
     train(config_of(run), run / "run")
-    assert (run / "run" / "detector.safetensors").stat().st_mtime_ns == before
+    assert (run / "run" / "stages" / "detector.safetensors").stat().st_mtime_ns == before
     with pytest.raises(MaskwiseError, match="seed: 3 then, 4 now"):
         train(msgspec.structs.replace(config_of(run), seed=4), run / "run")
 
@@ -102,7 +101,7 @@ def test_a_run_killed_between_stages_gives_the_same_weights(
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "grounder")
     train(config_of(run), tmp_path / "run")
     again, before = (
-        (folder / "grounder.safetensors").read_bytes()
+        (folder / "stages" / "grounder.safetensors").read_bytes()
         for folder in (tmp_path / "run", run / "run")
     )
     assert again == before
@@ -110,7 +109,7 @@ def test_a_run_killed_between_stages_gives_the_same_weights(
 
 def test_a_damaged_weights_file_is_named(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "run", tmp_path / "run")
-    (tmp_path / "run" / "detector.safetensors").write_bytes(b"torn")
+    (tmp_path / "run" / "stages" / "detector.safetensors").write_bytes(b"torn")
     with pytest.raises(
         MaskwiseError,
         match=r"detector\.safetensors is not a safetensors file.*delete it",
@@ -144,7 +143,7 @@ def test_export_needs_the_folder_of_a_finished_run(run: Path, tmp_path: Path) ->
     shutil.copy(run / "run" / "config.json", tmp_path)
     with pytest.raises(
         MaskwiseError,
-        match=r"has no detector\.safetensors; run `maskwise train` to the end",
+        match=r"has no stages/detector\.safetensors; run `maskwise train` to the end",
     ):
         load_trained(tmp_path)
 

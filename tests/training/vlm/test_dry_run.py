@@ -46,7 +46,7 @@ def test_a_dataset_to_validate_on_that_is_not_here_is_noted(tmp_path: Path) -> N
         small_run(validation=ValidationConfig(every=1, dataset=str(tmp_path / "val")))
     )
     assert any(
-        note.startswith("the dataset of [validation] cannot be opened here: ")
+        note.startswith("a dataset of [validation] cannot be opened here: ")
         and note.endswith(
             "val does not exist: no manifest.json; `maskwise read` and `maskwise build` make dataset folders"
         )

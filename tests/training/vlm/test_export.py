@@ -110,7 +110,7 @@ def test_incomplete_folders_are_named(run: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     with pytest.raises(
         MaskwiseError,
-        match=r"has no one\.safetensors; run `maskwise train` to the end first",
+        match=r"has no stages/one\.safetensors; run `maskwise train` to the end first",
     ):
         load_run(tmp_path)
 
@@ -209,7 +209,7 @@ def test_a_run_starts_from_models_of_a_hub(hub: str, tmp_path: Path) -> None:
     assert not done.returncode, done.stderr
     stored = [
         name
-        for name in read_tensors(tmp_path / "run" / "one.safetensors")
+        for name in read_tensors(tmp_path / "run" / "stages" / "one.safetensors")
         if "vision_language" in name
     ]
     assert all("lora_" in name or "trainable_tokens" in name for name in stored), (

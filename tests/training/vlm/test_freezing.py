@@ -7,7 +7,12 @@ torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 from torch import nn
 
 from maskwise.errors import ConfigError
-from maskwise.training.vlm.freezing import freeze, parameter_groups, trained_names
+from maskwise.training.vlm.freezing import (
+    freeze,
+    keep_float32,
+    parameter_groups,
+    trained_names,
+)
 
 
 def network() -> nn.Module:
@@ -24,6 +29,7 @@ def test_parameters_that_match_a_pattern_are_frozen() -> None:
 def test_trained_parameters_are_kept_in_float32() -> None:
     model = network()
     freeze(model, ["^encoder"])
+    keep_float32(model, trained_names(model, ["^encoder"]))
     assert model["decoder"].weight.dtype == torch.float32
     assert model["decoder"].weight.requires_grad
     assert model["encoder"].weight.dtype == torch.bfloat16

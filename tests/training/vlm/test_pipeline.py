@@ -1,7 +1,9 @@
 """Training runs of the vision-language model: stages, resuming, freezing, accumulation."""
 
+import io
 import json
 import shutil
+import weakref
 from pathlib import Path
 
 import msgspec
@@ -16,8 +18,11 @@ from PIL import Image
 
 from maskwise.errors import MaskwiseError
 from maskwise.harness.registry import make_predictor
+from maskwise.schema import ImageInfo
+from maskwise.store import DatasetWriter
 from maskwise.training.checkpoints import read_tensors
 from maskwise.training.loop import StageLoop
+from maskwise.training.vlm import pipeline
 from maskwise.training.vlm.config import (
     Optimization,
     SourceConfig,
@@ -28,8 +33,12 @@ from maskwise.training.vlm.config import (
 from maskwise.training.vlm.lora import LoraSettings
 from maskwise.training.vlm.pipeline import train
 from maskwise.training.vlm.stage_task import deepspeed_settings
-from maskwise.world import make_scene
+from maskwise.world import make_scene, write_scenes
 from tests.training.vlm.small_runs import small_model, small_run
+
+
+MEASURED = {"seconds_per_step", "tokens_per_second", "memory_gb"}
+"""Values that differ between two equal runs."""
 
 
 class Killed(BaseException):
@@ -54,15 +63,14 @@ def losses(folder: Path, stage: str) -> list[dict[str, float]]:
         for line in (folder / f"{stage}.jsonl").read_text().splitlines()
     ]
     return [
-        {key: value for key, value in row.items() if key != "seconds_per_step"}
+        {key: value for key, value in row.items() if key not in MEASURED}
         for row in rows
     ]
 
 
 def test_a_run_writes_weights_curves_events_and_checkpoints(run: Path) -> None:
     assert {
-        "dense.safetensors",
-        "questions.safetensors",
+        "stages",
         "config.json",
         "processor",
     } <= {path.name for path in run.iterdir()}
@@ -84,10 +92,12 @@ def test_a_killed_run_ends_with_the_same_losses_and_weights(
     step = StageLoop.train_step
     for stage, killed_at in (("dense", 2), ("questions", 3)):
 
-        def step_or_die(self, number, batches, stage=stage, killed_at=killed_at):
+        def step_or_die(
+            self, number, batches, stage=stage, killed_at=killed_at, **options
+        ):
             if self.task.name == stage and number == killed_at:
                 raise Killed
-            return step(self, number, batches)
+            return step(self, number, batches, **options)
 
         monkeypatch.setattr(StageLoop, "train_step", step_or_die)
         with pytest.raises(Killed):
@@ -96,14 +106,14 @@ def test_a_killed_run_ends_with_the_same_losses_and_weights(
     train(adapted_run(), tmp_path / "run")
     for name in ("dense", "questions"):
         assert losses(tmp_path / "run", name) == losses(run, name)
-        assert (tmp_path / "run" / f"{name}.safetensors").read_bytes() == (
-            run / f"{name}.safetensors"
+        assert (tmp_path / "run" / "stages" / f"{name}.safetensors").read_bytes() == (
+            run / "stages" / f"{name}.safetensors"
         ).read_bytes()
 
 
 def test_frozen_modules_keep_their_weights_and_others_change(run: Path) -> None:
-    before = read_tensors(run / "dense.safetensors")
-    after = read_tensors(run / "questions.safetensors")
+    before = read_tensors(run / "stages" / "dense.safetensors")
+    after = read_tensors(run / "stages" / "questions.safetensors")
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert not [name for name in changed if name.startswith("segmenter.")]
     assert [name for name in changed if name.startswith("projector.")]
@@ -124,7 +134,7 @@ def test_another_config_in_the_same_folder_is_refused(
 
 def test_a_damaged_checkpoint_is_named(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
-    (tmp_path / "run" / "questions.safetensors").unlink()
+    (tmp_path / "run" / "stages" / "questions.safetensors").unlink()
     (
         tmp_path
         / "run"
@@ -185,9 +195,9 @@ def test_validation_scores_free_answers_strictly(tmp_path: Path) -> None:
     plain = train(msgspec.structs.replace(config, validation=None), tmp_path / "plain")
     assert plain
     for folder in ("run", "plain"):
-        assert (tmp_path / folder / "one.safetensors").exists()
-    assert (tmp_path / "run" / "one.safetensors").read_bytes() == (
-        tmp_path / "plain" / "one.safetensors"
+        assert (tmp_path / folder / "stages" / "one.safetensors").exists()
+    assert (tmp_path / "run" / "stages" / "one.safetensors").read_bytes() == (
+        tmp_path / "plain" / "stages" / "one.safetensors"
     ).read_bytes(), "validation does not change training"
 
 
@@ -206,7 +216,7 @@ def test_bf16_trains_validates_and_keeps_trained_weights_in_float32(
     )
     train(config, tmp_path)
     assert losses(tmp_path, "one")[-1]["val_failed"] == 0
-    weights = read_tensors(tmp_path / "one.safetensors")
+    weights = read_tensors(tmp_path / "stages" / "one.safetensors")
     assert weights["projector.layers.0.weight"].dtype == torch.float32
     assert weights["segmenter.no_mask.weight"].dtype == torch.bfloat16
     exported = make_predictor("vlm", checkpoint=str(tmp_path)).model
@@ -233,3 +243,130 @@ def test_deepspeed_gets_the_batch_of_a_stage() -> None:
     assert plugin.get_value("train_micro_batch_size_per_gpu") == 2
     assert plugin.get_value("gradient_accumulation_steps") == 3
     assert plugin.get_value("gradient_clipping") == 0.5
+
+
+def test_the_model_of_a_stage_is_gone_when_the_next_one_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = pipeline.build_training_model
+    built: list[weakref.ref[object]] = []
+
+    def build_alone(*arguments):
+        assert all(model() is None for model in built)
+        model = build(*arguments)
+        built.append(weakref.ref(model))
+        return model
+
+    monkeypatch.setattr(pipeline, "build_training_model", build_alone)
+    train(small_run(), tmp_path)
+    assert len(built) == 2
+
+
+def test_weights_are_not_rounded_between_stages(tmp_path: Path) -> None:
+    stages = (
+        Stage(name="heads", steps=2, freeze=("segmenter", "vision_language")),
+        Stage(name="joint", steps=1, freeze=("segmenter", "^projector")),
+    )
+    config = small_run(
+        vlm=small_model(dtype="bfloat16"), stages=stages, precision="bf16"
+    )
+    train(config, tmp_path)
+    first, second = (
+        read_tensors(tmp_path / "stages" / f"{name}.safetensors")
+        for name in ("heads", "joint")
+    )
+    weight = first["projector.layers.0.weight"]
+    assert not torch.equal(weight, weight.to(torch.bfloat16).float())
+    assert torch.equal(second["projector.layers.0.weight"], weight)
+
+
+def test_a_stage_may_be_named_like_a_file_of_the_export(tmp_path: Path) -> None:
+    train(small_run(stages=(Stage(name="heads", steps=1),)), tmp_path)
+    before = (tmp_path / "stages" / "heads.safetensors").read_bytes()
+    train(small_run(stages=(Stage(name="heads", steps=1),)), tmp_path)
+    assert (tmp_path / "stages" / "heads.safetensors").read_bytes() == before
+    assert make_predictor("vlm", checkpoint=str(tmp_path))
+
+
+@pytest.fixture
+def damaged_dataset(tmp_path: Path) -> str:
+    """Ten scenes; the bytes of three images are cut off."""
+    with DatasetWriter(tmp_path / "data", name="scenes") as writer:
+        for number in range(10):
+            scene = make_scene(1, number, "train", 64, preset="easy")
+            buffer = io.BytesIO()
+            Image.fromarray(scene.image).save(buffer, "PNG")
+            length = 200 if number < 3 else None
+            image = ImageInfo(id=scene.samples[0].image_id, width=64, height=64)
+            writer.add_image(image, scene.regions, buffer.getvalue()[:length])
+            for sample in scene.samples[:3]:
+                writer.add_sample(sample)
+    return str(tmp_path / "data")
+
+
+def test_a_damaged_image_and_a_long_text_are_skipped_and_logged(
+    tmp_path: Path, damaged_dataset: str
+) -> None:
+    source = SourceConfig(dataset=damaged_dataset)
+    config = small_run(
+        sources={"scenes": source},
+        stages=(Stage(name="one", steps=12),),
+        max_skipped=0.5,
+    )
+    train(config, tmp_path / "run")
+    lines = (tmp_path / "run" / "skipped.jsonl").read_text().splitlines()
+    skipped = [json.loads(line) for line in lines]
+    assert skipped
+    assert all(line["item"].startswith("scenes, image ") for line in skipped)
+    short = small_run(
+        vlm=small_model(text_length=20),
+        stages=(Stage(name="one", steps=60),),
+        max_skipped=0.01,
+    )
+    with pytest.raises(MaskwiseError, match=r"more than max_skipped = 0\.01.*skipped"):
+        train(short, tmp_path / "short")
+
+
+def test_skipped_items_do_not_change_what_an_interrupted_run_draws(
+    tmp_path: Path, damaged_dataset: str
+) -> None:
+    source = SourceConfig(dataset=damaged_dataset)
+    config = small_run(
+        sources={"scenes": source},
+        stages=(Stage(name="one", steps=6),),
+        max_skipped=1.0,
+    )
+    train(config, tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "resumed")
+    shutil.rmtree(tmp_path / "resumed" / "stages")
+    shutil.rmtree(tmp_path / "resumed" / "checkpoints" / "one" / "step-0000006")
+    train(config, tmp_path / "resumed")
+    names = ("whole", "resumed")
+    whole, resumed = (
+        (tmp_path / name / "stages" / "one.safetensors").read_bytes() for name in names
+    )
+    assert whole == resumed
+
+
+def test_several_datasets_are_validated_by_name_and_the_best_is_exported(
+    tmp_path: Path,
+) -> None:
+    for name in ("first", "second"):
+        write_scenes(tmp_path / name, 2, 3, split="val", size=64, questions=2)
+    folders = (str(tmp_path / "first"), str(tmp_path / "second"))
+    config = small_run(
+        stages=(Stage(name="one", steps=4),),
+        validation=ValidationConfig(every=2, dataset=folders),
+        keep_checkpoints=2,
+    )
+    run = tmp_path / "run"
+    train(config, run)
+    assert {"val_first_giou", "val_second_giou"} <= losses(run, "one")[-1].keys()
+    best = json.loads((run / "checkpoints" / "one" / "best" / "state.json").read_text())
+    assert best["step"] in (2, 4)
+    pipeline.export_run(run, tmp_path / "best", "best")
+    pipeline.export_run(run, tmp_path / "second-step", 2)
+    for name in ("best", "second-step"):
+        assert make_predictor("vlm", checkpoint=str(tmp_path / name))
+    with pytest.raises(MaskwiseError, match="no checkpoint step-0000003.*kept: 2, 4"):
+        pipeline.export_run(run, tmp_path / "none", 3)

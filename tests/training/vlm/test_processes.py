@@ -105,8 +105,8 @@ def assert_same_training(one: Path, other: Path) -> None:
         for run in (one, other)
     ]
     assert curves[0] == pytest.approx(curves[1], rel=1e-4)
-    weights = read_tensors(one / "one.safetensors")
-    others = read_tensors(other / "one.safetensors")
+    weights = read_tensors(one / "stages" / "one.safetensors")
+    others = read_tensors(other / "stages" / "one.safetensors")
     assert weights.keys() == others.keys()
     for name, value in weights.items():
         torch.testing.assert_close(others[name], value, atol=2e-4, rtol=1e-3, msg=name)

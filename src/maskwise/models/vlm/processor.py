@@ -202,6 +202,11 @@ class VlmProcessor:
         labels = [IGNORED] * len(prompt) + answered
         return prompt + answered, labels, targets
 
+    def check_sample(self, sample: Sample) -> None:
+        """ModelError if the question and the answer of a sample cannot be encoded."""
+        # One image token stands for an image of any size: text_length does not count them.
+        self.encode_turn(sample, 1, answer=True)
+
     def _check_turn(self, sample: Sample, length: int, answered: list[int]) -> None:
         """Refuse a turn that is too long, or whose answer has other segmentation tokens than those of its targets."""
         if length > self.config.text_length:

@@ -1,7 +1,7 @@
 """A training run of the completion network. Running it again continues where it stopped.
 
 composites/                 encoded crops of objects, for training and validation
-completion.safetensors      the weights
+stages/completion.safetensors    the weights
 checkpoints/, *.jsonl, ...  training state and curves
 completion.onnx             the network for inference
 """
@@ -76,10 +76,12 @@ def train(config: CompletionConfig, folder: Path) -> list[Path]:
     return [export(network, folder / "completion.onnx")]
 
 
-def export_run(run: Path, out: Path) -> list[Path]:
-    """Write the network of a finished run as an ONNX file."""
+def export_run(
+    run: Path, out: Path, checkpoint: int | str | None = None
+) -> list[Path]:
+    """Write the network of a run as an ONNX file. checkpoint: as for `find_stage_weights`."""
     network = CompletionUNet()
-    load_stage_weights(network, find_stage_weights(run, STAGE))
+    load_stage_weights(network, find_stage_weights(run, STAGE, checkpoint))
     out.mkdir(parents=True, exist_ok=True)
     return [export(network, out / "completion.onnx")]
 

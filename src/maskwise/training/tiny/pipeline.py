@@ -2,10 +2,11 @@
 
     scenes/                          rendered scenes, in shards
     val/                             the dataset of validation scenes
-    detector.safetensors             detector and RoI head, trained on scenes as they are
-    detector_augmented.safetensors   detector and RoI head, trained further with augmentation
+    stages/detector.safetensors      detector and RoI head, trained on scenes as they are
+    stages/detector_augmented.safetensors
+                                     detector and RoI head, trained further with augmentation
     detections/                      the detections on the scenes, in shards
-    grounder.safetensors             the grounder, trained on questions about these detections
+    stages/grounder.safetensors      the grounder, trained on questions about these detections
     checkpoints/, *.jsonl, events/   training state and curves
     *.onnx                           the networks for inference
 
@@ -123,8 +124,10 @@ def initial_networks(init: str | None) -> tuple[TwoStageDetector, Grounder]:
     return load_onnx(BUNDLED_WEIGHTS if init == "tiny" else Path(init))
 
 
-def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
-    """The networks of a finished run."""
+def load_trained(
+    folder: Path, checkpoint: int | str | None = None
+) -> tuple[TwoStageDetector, Grounder]:
+    """The networks of a run. checkpoint: of the last stage, as for `find_stage_weights`; those before are finished."""
     if not (folder / "config.json").exists():
         raise MaskwiseError(
             f"{folder} has no config.json; expected a folder that `maskwise train` wrote"
@@ -133,15 +136,19 @@ def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
         (folder / "config.json").read_bytes(), type=TrainingConfig
     )
     detector, grounder = initial_networks(config.init)
-    for name in config.stages():
+    stages = list(config.stages())
+    for name in stages:
         network = grounder if name == "grounder" else detector
-        load_stage_weights(network, find_stage_weights(folder, name))
+        chosen = checkpoint if name == stages[-1] else None
+        load_stage_weights(network, find_stage_weights(folder, name, chosen))
     return detector.eval(), grounder.eval()
 
 
-def export_run(run: Path, out: Path) -> list[Path]:
-    """Write the networks of a finished run as ONNX files."""
-    return export(*load_trained(run), out)
+def export_run(
+    run: Path, out: Path, checkpoint: int | str | None = None
+) -> list[Path]:
+    """Write the networks of a run as ONNX files. checkpoint: as for `load_trained`."""
+    return export(*load_trained(run, checkpoint), out)
 
 
 def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:

@@ -142,13 +142,12 @@ STAGE_OPTIMIZATION = (
 
 
 class ValidationConfig(Section, frozen=True, kw_only=True):
-    """Held-out samples, scored by the strict protocol every `every` steps: a dataset folder, or scenes of the world.
-
-    `limit`: that many images.
+    """Held-out samples, scored by the strict protocol every `every` steps: one or several dataset folders, or scenes of
+    the world. `limit`: that many images of each.
     """
 
     every: PositiveInt
-    dataset: str | None = None
+    dataset: str | tuple[str, ...] | None = None
     images: str | None = None
     world: WorldScenes | None = None
     limit: PositiveInt | None = None
@@ -156,6 +155,17 @@ class ValidationConfig(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if (self.dataset is None) == (self.world is None):
             raise ValueError("validation needs either `dataset` or `world`")
+        names = [Path(folder).name for folder in self.dataset_folders()]
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"two datasets of [validation] have the same name: {', '.join(names)}"
+            )
+
+    def dataset_folders(self) -> tuple[str, ...]:
+        """The dataset folders, none for scenes of the world."""
+        if self.dataset is None:
+            return ()
+        return (self.dataset,) if isinstance(self.dataset, str) else self.dataset
 
 
 class Execution(EngineOptions, frozen=True, kw_only=True):
@@ -172,7 +182,8 @@ class Execution(EngineOptions, frozen=True, kw_only=True):
 
 class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     """A training run. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
-    `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0 leaves its default.
+    `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that are too
+    long). `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0 leaves its default.
     """
 
     model: Literal["vlm"]
@@ -189,6 +200,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     gradient_checkpointing: bool = False
     checkpoint_every: PositiveInt = 250
     keep_checkpoints: PositiveInt = 2
+    max_skipped: Share = 0.01
     log_every: PositiveInt = 10
     threads: NaturalInt = 0
 

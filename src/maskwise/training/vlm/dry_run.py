@@ -122,14 +122,14 @@ def _open_sources(
 
 
 def _check_validation(config: ValidationConfig | None) -> list[str]:
-    """A note if the dataset to validate on is not on this machine."""
-    if config is None or config.dataset is None:
-        return []
-    try:
-        open_dataset(config.dataset, images=config.images)
-    except ConfigError as error:
-        return [f"the dataset of [validation] cannot be opened here: {error}"]
-    return []
+    """Notes on datasets to validate on that are not on this machine."""
+    notes = []
+    for folder in () if config is None else config.dataset_folders():
+        try:
+            open_dataset(folder, images=config.images if config else None)
+        except ConfigError as error:
+            notes.append(f"a dataset of [validation] cannot be opened here: {error}")
+    return notes
 
 
 def _sources(

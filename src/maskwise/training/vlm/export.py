@@ -21,6 +21,7 @@ from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.training.checkpoints import (
     find_stage_weights,
+    find_trained_stage,
     read_tensors,
     restore_weights,
 )
@@ -28,21 +29,28 @@ from maskwise.training.vlm.config import VlmTrainingConfig
 from maskwise.training.vlm.lora import add_lora, merge_lora
 
 
-def export_run(run: Path, out: Path) -> list[Path]:
-    """Write the model of a finished run, its adapters merged; returns the files."""
-    model, processor, adapted = load_run(run)
+def export_run(
+    run: Path, out: Path, checkpoint: int | str | None = None
+) -> list[Path]:
+    """Write the model of a run, its adapters merged; returns the files.
+
+    checkpoint: as for `find_stage_weights`, of the stage that was trained last; by default the run has to be finished.
+    """
+    model, processor, adapted = load_run(run, checkpoint)
     if adapted is not None:
         model.vision_language.model = merge_lora(adapted)
     save_folder(model, processor, out)
     return exported_files(out)
 
 
-def export_adapters(run: Path, out: Path) -> list[Path]:
-    """Write the model of a finished run with its adapters beside the weights that they adapt.
+def export_adapters(
+    run: Path, out: Path, checkpoint: int | str | None = None
+) -> list[Path]:
+    """Write the model of a run with its adapters beside the weights that they adapt.
 
     Weights with a hub name are not copied: the folder refers to them.
     """
-    model, processor, adapted = load_run(run)
+    model, processor, adapted = load_run(run, checkpoint)
     if adapted is None:
         raise MaskwiseError(
             f"{run} has no adapters: its config has no section [lora]; export it without this option"
@@ -63,10 +71,14 @@ def exported_files(folder: Path) -> list[Path]:
     return [folder / CONFIG_FILE, *weights_files(folder)]
 
 
-def load_run(run: Path) -> tuple[VlmModel, VlmProcessor, LoraModel | None]:
-    """The model of a finished run in evaluation mode, its processor, and its adapters, if it has any."""
+def load_run(
+    run: Path, checkpoint: int | str | None = None
+) -> tuple[VlmModel, VlmProcessor, LoraModel | None]:
+    """The model of a run in evaluation mode, its processor, and its adapters, if it has any."""
     config = read_run_config(run)
-    path = find_stage_weights(run, config.stages[-1].name)
+    stages = [stage.name for stage in config.stages]
+    stage = stages[-1] if checkpoint is None else find_trained_stage(run, stages)
+    path = find_stage_weights(run, stage, checkpoint)
     processor = build_processor(config.vlm, run / "processor")
     model = build_model(config.vlm, processor)
     adapted = None

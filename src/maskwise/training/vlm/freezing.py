@@ -1,7 +1,7 @@
 """Which parameters a stage trains, by patterns of their names, and with which learning rate."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,11 +32,17 @@ def trained_names(model: nn.Module, patterns: Sequence[str]) -> list[str]:
 
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
-    """Freeze all parameters but `trained_names`. Those are kept in float32, frozen ones in their dtype."""
+    """Freeze all parameters but `trained_names`."""
     trained = set(trained_names(model, patterns))
     for name, parameter in model.named_parameters():
         parameter.requires_grad = name in trained
-        if name in trained:
+
+
+def keep_float32(model: nn.Module, names: Collection[str]) -> None:
+    """Keep parameters in float32, whatever the dtype of the model: updates are smaller than steps of bfloat16."""
+    chosen = set(names)
+    for name, parameter in model.named_parameters():
+        if name in chosen:
             parameter.data = parameter.data.to(torch.float32)
 
 

@@ -2,9 +2,10 @@
 
     config.json                      the settings
     processor/                       tokenizer and image processor
-    STAGE.safetensors                the weights after a stage
+    stages/STAGE.safetensors         the weights after a stage
     checkpoints/STAGE/step-N/        training state
     STAGE.jsonl, events/             training curves
+    skipped.jsonl                    samples that could not be used, with the reason
     val/                             held-out scenes of the world, if the config asks for them
     vlm_config.json, heads.safetensors, vision_language/, segmenter/
                                      the model, adapters merged, as `--model-option checkpoint=FOLDER` loads it
@@ -13,7 +14,9 @@ Every stage builds a new model and loads the weights of the stage before it, so 
 repeated.
 """
 
+import gc
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +37,12 @@ from maskwise.training.trainers import record_config
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig, read_config
 from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.export import export_adapters, export_run, exported_files
-from maskwise.training.vlm.freezing import freeze, trained_names
+from maskwise.training.vlm.freezing import freeze, keep_float32, trained_names
 from maskwise.training.vlm.lora import add_lora
 from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.training.vlm.sources import Source, TrainingItems, open_source
 from maskwise.training.vlm.stage_task import make_stage_accelerator, make_task
+from maskwise.training.vlm.usable_items import UsableItems
 from maskwise.training.vlm.validation import open_held_out, validate
 
 __all__ = ["dry_run", "export_adapters", "export_run", "read_config", "train"]
@@ -48,6 +52,7 @@ WITHOUT_EFFECT = (
     "log_every",
     "checkpoint_every",
     "keep_checkpoints",
+    "max_skipped",
     "validation",
     "execution",
 )
@@ -118,38 +123,68 @@ def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
         return validate(model, processor, held_out, config.validation.limit)
 
     stage_before: Stage | None = None
-    for number, stage in enumerate(config.stages):
-        if stage_weights_path(folder, stage.name).exists():
-            # Not left to run_training: the model of a finished stage need not be built.
-            stage_before = stage
-            continue
-        optimization = config.optimization_of(stage)
-        set_seed(config.seed)
-        model = build_training_model(config, processor)
-        names = stored_names(model, config)
-        if stage_before is not None:
-            weights = stage_weights_path(folder, stage_before.name)
-            load_stage_weights(model, weights, names)
-        items = TrainingItems(
-            sources,
-            config.rates_of(stage),
-            config.augmentation,
-            questions_per_image=optimization.questions_per_image,
-            seed=config.seed + number,
-        )
-        accelerator = make_stage_accelerator(config, optimization)
-        task = make_task(
-            config,
-            stage,
-            prepare_stage(config, stage, model),
-            processor,
-            items=items,
-            stored_names=names,
-            validate=validate_stage,
-        )
-        run_training(task, config.schedule_of(stage), folder, accelerator)
+    for stage in config.stages:
+        if not stage_weights_path(folder, stage.name).exists():
+            train_stage(
+                config,
+                stage,
+                stage_before,
+                folder,
+                processor=processor,
+                sources=sources,
+                validate=validate_stage,
+            )
+            # What the stage leaves in reference cycles would double the memory of the next one.
+            gc.collect()
         stage_before = stage
     return export_run(folder, folder) if process.is_main_process else []
+
+
+def train_stage(
+    config: VlmTrainingConfig,
+    stage: Stage,
+    stage_before: Stage | None,
+    folder: Path,
+    *,
+    processor: VlmProcessor,
+    sources: Mapping[str, Source],
+    validate: Callable[[VlmModel], dict[str, float]],
+) -> None:
+    """One stage: a new model with the weights of the stage before, trained to the end of the stage."""
+    optimization = config.optimization_of(stage)
+    set_seed(config.seed)
+    model = build_training_model(config, processor)
+    names = stored_names(model, config)
+    if stage_before is not None:
+        weights = stage_weights_path(folder, stage_before.name)
+        load_stage_weights(model, weights, names)
+    number = config.stages.index(stage)
+    items = TrainingItems(
+        sources,
+        config.rates_of(stage),
+        config.augmentation,
+        questions_per_image=optimization.questions_per_image,
+        seed=config.seed + number,
+    )
+    accelerator = make_stage_accelerator(config, optimization)
+    task = make_task(
+        config,
+        stage,
+        prepare_stage(config, stage, model),
+        processor,
+        items=UsableItems(
+            items,
+            processor,
+            positions=stage.steps * optimization.batch_size,
+            max_skipped=config.max_skipped,
+            log=folder / "skipped.jsonl",
+        ),
+        stored_names=names,
+        validate=validate,
+    )
+    run_training(task, config.schedule_of(stage), folder, accelerator)
+    # The accelerator of accelerate is kept by its shared state; the model must not be.
+    accelerator.free_memory()
 
 
 def check_losses(config: VlmTrainingConfig) -> None:
@@ -192,6 +227,9 @@ def build_training_model(
     model = build_model(config.vlm, processor)
     if config.lora is not None:
         add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
+    # Before weights of an earlier stage are loaded, which would be rounded to the dtype of the model.
+    for stage in config.stages:
+        keep_float32(model, trained_names(model, stage.freeze))
     return model
 
 

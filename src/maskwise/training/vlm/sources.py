@@ -198,6 +198,11 @@ class TrainingItems:
             {name: len(sources[name]) for name in rates}, rates, seed
         )
 
+    def name_of(self, position: int) -> str:
+        """Source and number of the item at a position, for a message about one that cannot be read."""
+        name, index = self.order.draw(position)
+        return f"{name}, image {index}"
+
     def __getitem__(self, position: int) -> ImageQuestions:
         name, index = self.order.draw(position)
         random = np.random.default_rng((self.seed, 2, position))

@@ -15,7 +15,7 @@ from maskwise.training.accelerator import is_deepspeed, is_fsdp, make_accelerato
 from maskwise.training.loop import TrainingTask
 from maskwise.training.vlm.config import Optimization, Stage, VlmTrainingConfig
 from maskwise.training.vlm.optimizers import make_optimizer
-from maskwise.training.vlm.sources import TrainingItems
+from maskwise.training.vlm.usable_items import UsableItems
 
 LOSSES = LossWeights.__struct_fields__
 
@@ -26,27 +26,31 @@ def make_task(
     model: VlmModel,
     processor: VlmProcessor,
     *,
-    items: TrainingItems,
+    items: UsableItems,
     stored_names: frozenset[str],
     validate: Callable[[VlmModel], dict[str, float]],
 ) -> TrainingTask:
     """What the training loop needs to know of a stage. model: with its frozen parameters and losses set."""
     optimization = config.optimization_of(stage)
     size = optimization.micro_batch_size
+    number = config.stages.index(stage)
 
-    def make_batch(number: int) -> VlmBatch:
-        positions = range(number * size, (number + 1) * size)
+    def make_batch(batch_number: int) -> VlmBatch:
+        first = batch_number * size
+        positions = range(first, first + size)
         chosen = [items[position] for position in positions]
         return collate(chosen, processor, dense=stage.dense)
 
     return TrainingTask(
         name=stage.name,
+        title=f"stage {number + 1} of {len(config.stages)}, {stage.name}",
         network=model,
         optimizer=make_optimizer(model, stage, optimization),
         make_batch=make_batch,
         loss=weighted_loss(config.losses_of(stage)),
-        seed=(config.seed, config.stages.index(stage)),
+        seed=(config.seed, number),
         validate=validate,
+        count_tokens=lambda batch: int(batch.attention_mask.sum()),
         stored_names=stored_names,
     )
 
