@@ -61,7 +61,8 @@ def test_weights_of_another_network_are_refused_before_any_is_changed() -> None:
 
 def test_files_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(
-        MaskwiseError, match=r"has no stages/a\.safetensors; run `maskwise train` to the end"
+        MaskwiseError,
+        match=r"has no stages/a\.safetensors; run `maskwise train` to the end",
     ):
         find_stage_weights(tmp_path, "a")
     path = stage_weights_path(tmp_path, "a")

@@ -52,7 +52,9 @@ def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
         torch.rand(number)
     weights = train(tmp_path / "resumed", line_task())
     straight = (tmp_path / "straight" / "stages" / "line.safetensors").read_bytes()
-    assert (tmp_path / "resumed" / "stages" / "line.safetensors").read_bytes() == straight
+    assert (
+        tmp_path / "resumed" / "stages" / "line.safetensors"
+    ).read_bytes() == straight
     curve = read_curve(tmp_path / "resumed")
     assert [row["step"] for row in curve] == [7, 14, 21, 28, 35, 42, 49, 56, 60]
     assert curve[-1]["val_weight"] == pytest.approx(
@@ -148,7 +150,9 @@ def test_kills_at_every_change_of_the_disk_do_not_change_the_weights(
     assert kills >= 20
     train(tmp_path / "killed", line_task())
     straight = (tmp_path / "straight" / "stages" / "line.safetensors").read_bytes()
-    assert (tmp_path / "killed" / "stages" / "line.safetensors").read_bytes() == straight
+    assert (
+        tmp_path / "killed" / "stages" / "line.safetensors"
+    ).read_bytes() == straight
 
 
 def test_a_full_disk_keeps_the_checkpoint_before(
@@ -278,7 +282,9 @@ def test_two_processes_equal_two_forwards_of_one(tmp_path: Path) -> None:
     start_line_run(launcher, tmp_path / "processes", 1)
     start_line_run([], tmp_path / "forwards", 2)
     folders = (tmp_path / "processes", tmp_path / "forwards")
-    weights, others = (load_file(folder / "stages" / "line.safetensors") for folder in folders)
+    weights, others = (
+        load_file(folder / "stages" / "line.safetensors") for folder in folders
+    )
     for name, value in weights.items():
         torch.testing.assert_close(value, others[name], atol=1e-5, rtol=1e-4)
     rows, other_rows = (read_curve(folder) for folder in folders)

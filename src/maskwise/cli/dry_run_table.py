@@ -19,6 +19,9 @@ def print_dry_run(plan: DryRun) -> None:
     if plan.tokens:
         columns = ["percentile", "tokens"]
         console.print(_table("tokens per sample", columns, plan.tokens.items()))
+    # Small models are not trained on GPUs.
+    if plan.hours is not None and plan.hours >= 0.1:
+        echo(f"time: about {plan.hours:,.1f} hours on one GPU")
     for note in plan.notes:
         echo(note)
 
@@ -43,11 +46,11 @@ def _stages_table(plan: DryRun) -> Table:
 
 
 def _sources_table(plan: DryRun) -> Table:
-    columns = ["source", "images", "samples", "samples drawn"]
-    rows = [
-        (source.name, source.images, source.samples, source.drawn)
-        for source in plan.sources
-    ]
+    columns = ["source", "images", "samples", "samples drawn", "epochs"]
+    rows = []
+    for source in plan.sources:
+        epochs = None if source.epochs is None else f"{source.epochs:.1f}"
+        rows.append((source.name, source.images, source.samples, source.drawn, epochs))
     return _table("sources", columns, rows)
 
 

@@ -25,13 +25,13 @@ from accelerate import Accelerator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_optimizer_state_dict,
     set_model_state_dict,
     set_optimizer_state_dict,
 )
+from torch.distributed.tensor import DTensor
 
 from maskwise.errors import MaskwiseError
 from maskwise.store.atomic import atomic_write, sync_folder
@@ -192,7 +192,6 @@ class StageCheckpoints:
             parameter, _, key = name.rpartition(".")
             state["state"][parameter][key] = value
         set_optimizer_state_dict(self.network, self.optimizer, state, options=RESTORE)
-
 
 
 def stage_weights_path(folder: Path, stage: str) -> Path:

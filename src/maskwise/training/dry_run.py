@@ -29,18 +29,20 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourcePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A source of samples: its images and samples (None if it cannot be opened here, or is not known in advance), and
-    how many of them the run draws.
+    """A source of samples: its images and samples (None if it cannot be opened here, or is not known in advance), how
+    many samples the run draws, and how often it goes through the images.
     """
 
     name: str
     images: int | None
     samples: int | None
     drawn: int | None
+    epochs: float | None = None
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a run. `memory`: an estimate in bytes per GPU, by what needs it. `tokens`: percentiles of the tokens
+    """The plan of a run. `memory`: an estimate in bytes per GPU, by what needs it. `hours`: an estimate for one GPU, if
+    the model is made for GPUs. `tokens`: percentiles of the tokens
     per sample by their name (`p50`), empty for a model without a tokenizer. `notes`: what the numbers assume.
     """
 
@@ -50,6 +52,7 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[SourcePlan, ...]
     memory: dict[str, int]
     tokens: dict[str, int] = {}
+    hours: float | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -48,7 +48,8 @@ MAX_LEFT_OUT = 10
 class TrainingTask:
     """What a model supplies for one stage.
 
-    `name`: of the stage and of its files. `title`: of its progress bar; by default the name. `network`: what is trained, with frozen parameters where the stage has some.
+    `name`: of the stage and of its files. `title`: of its progress bar; by default the name.
+    `network`: what is trained, with frozen parameters where the stage has some.
     `optimizer`: of the trained parameters, with their learning rates after warm-up.
     `make_batch(number)`: a batch that depends on its number alone. With several processes or accumulation, numbers go
     on through the processes and forwards of a step.
@@ -83,8 +84,8 @@ def run_training(
 ) -> None:
     """Train a stage to its end; its network then has the resulting weights. All processes have to call this.
 
-    Writes into folder: stages/`task.name`.safetensors (the weights, at the end), checkpoints/`task.name` (training state), and
-    what the trackers write. A stage whose weights exist is not repeated: they are loaded.
+    Writes into folder: stages/`task.name`.safetensors (the weights, at the end), checkpoints/`task.name` (training
+    state), and what the trackers write. A stage whose weights exist is not repeated: they are loaded.
     """
     finished = stage_weights_path(folder, task.name)
     stored_names = task.stored_names or frozenset(task.network.state_dict())
@@ -138,6 +139,8 @@ class StageLoop:
         self.tokens = 0
         # True if a process was asked to end.
         self.stopping = False
+        # Of the last validation.
+        self.last_metrics: dict[str, float] = {}
 
     def run(self, checkpoints: StageCheckpoints, folder: Path) -> None:
         """Train from the last checkpoint to the last step, and leave the resulting weights in the network.
@@ -149,16 +152,8 @@ class StageLoop:
         first_step = checkpoints.load()
         if self.averaged is not None:
             set_updates(self.averaged, first_step)
-        is_main = self.accelerator.is_main_process
-        curve = TrainingCurve(folder, self.task.name, first_step) if is_main else None
+        curve = self._open_curve(folder, first_step)
         batches = self._load_batches(first_step)
-        if is_main:
-            if first_step:
-                logger.warning(
-                    "%s: continuing from step %d", self.task.name, first_step
-                )
-            report(self.title, first_step, schedule.last_step)
-        last_metrics: dict[str, float] = {}
         with noting_signals() as signals:
             for step in range(first_step, schedule.last_step):
                 started = time.perf_counter()
@@ -169,33 +164,52 @@ class StageLoop:
                 metrics = {}
                 if schedule.is_due(done, schedule.validate_every):
                     metrics = self._validate()
-                    last_metrics = metrics
                     checkpoints.save_best(done, metrics)
                 if curve is not None:
-                    if finite:
-                        curve.add(
-                            losses,
-                            self.gradient_norm,
-                            seconds=seconds,
-                            tokens=self.tokens,
-                        )
-                    else:
-                        curve.add_left_out()
-                    if metrics or schedule.is_due(done, schedule.log_every):
-                        learning_rate = self.optimizer.param_groups[0]["lr"]
-                        curve.write(done, metrics, learning_rate)
-                saved = schedule.is_due(done, schedule.checkpoint_every)
-                if saved or self.stopping:
+                    self._add_to_curve(curve, losses if finite else None, seconds)
+                    self._report(curve, done, losses, metrics)
+                if self.stopping or schedule.is_due(done, schedule.checkpoint_every):
                     checkpoints.save(done)
-                if is_main:
-                    note = describe_step(losses, last_metrics)
-                    report(self.title, done, schedule.last_step, note)
                 if self.stopping:
                     raise KeyboardInterrupt
         if curve is not None:
             curve.close()
         if self.averaged is not None:
             self.task.network.load_state_dict(self.averaged.module.state_dict())
+
+    def _open_curve(self, folder: Path, first_step: int) -> TrainingCurve | None:
+        """The training curve, in the first process only."""
+        if not self.accelerator.is_main_process:
+            return None
+        if first_step:
+            logger.warning("%s: continuing from step %d", self.title, first_step)
+        report(self.title, first_step, self.schedule.last_step)
+        return TrainingCurve(folder, self.task.name, first_step)
+
+    def _add_to_curve(
+        self, curve: TrainingCurve, losses: dict[str, Tensor] | None, seconds: float
+    ) -> None:
+        """Add a step. losses: None if they are not finite."""
+        if losses is None:
+            curve.add_left_out()
+        else:
+            curve.add(losses, self.gradient_norm, seconds=seconds, tokens=self.tokens)
+
+    def _report(
+        self,
+        curve: TrainingCurve,
+        done: int,
+        losses: dict[str, Tensor],
+        metrics: dict[str, float],
+    ) -> None:
+        """Write a row of the curve if it is due, and tell whoever shows the progress."""
+        schedule = self.schedule
+        if metrics or schedule.is_due(done, schedule.log_every):
+            learning_rate = self.optimizer.param_groups[0]["lr"]
+            curve.write(done, metrics, learning_rate)
+        self.last_metrics = metrics or self.last_metrics
+        note = describe_step(losses, self.last_metrics)
+        report(self.title, done, schedule.last_step, note)
 
     def _check_finite(self, step: int, losses: dict[str, Tensor]) -> bool:
         """False if the update was left out; MaskwiseError if too many in a row were."""

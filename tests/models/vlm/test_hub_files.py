@@ -54,7 +54,9 @@ def test_the_repetition_penalty_of_a_checkpoint_is_not_used(tmp_path: Path) -> N
     assert model.vision_language.model.generation_config.repetition_penalty == 1.0
     visible = processor.seg_token_ids[0]
 
-    def nearly_equal(_module: object, _inputs: object, logits: torch.Tensor) -> torch.Tensor:
+    def nearly_equal(
+        _module: object, _inputs: object, logits: torch.Tensor
+    ) -> torch.Tensor:
         # A penalty of 1.05 would let another token win after the first.
         changed = torch.full_like(logits, 0.99)
         changed[..., visible] = 1.0
@@ -78,7 +80,9 @@ def test_the_segmenter_of_an_export_is_that_of_the_weights(tmp_path: Path) -> No
     named = small_config(
         segmenter=Pretrained(name=str(tmp_path / "first" / SEGMENTER), config=other)
     )
-    loaded = build_model(named, build_processor(named, tmp_path / "first/vision_language"))
+    loaded = build_model(
+        named, build_processor(named, tmp_path / "first/vision_language")
+    )
     save_folder(loaded, processor, tmp_path / "second")
     written = AutoConfig.from_pretrained(tmp_path / "second" / SEGMENTER)
     assert written.mask_decoder_config.hidden_size == 48

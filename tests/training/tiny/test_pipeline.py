@@ -87,7 +87,9 @@ def test_a_finished_run_is_not_repeated_and_another_config_is_refused(
 ) -> None:
     before = (run / "run" / "stages" / "detector.safetensors").stat().st_mtime_ns
     train(config_of(run), run / "run")
-    assert (run / "run" / "stages" / "detector.safetensors").stat().st_mtime_ns == before
+    assert (
+        run / "run" / "stages" / "detector.safetensors"
+    ).stat().st_mtime_ns == before
     with pytest.raises(MaskwiseError, match="seed: 3 then, 4 now"):
         train(msgspec.structs.replace(config_of(run), seed=4), run / "run")
 

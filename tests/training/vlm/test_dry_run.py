@@ -1,5 +1,6 @@
 """The dry run counts what the real model has, without its weights."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,12 @@ pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 from maskwise.cli.main import app
 from maskwise.errors import ConfigError
 from maskwise.models.vlm import pretrained
-from maskwise.training.vlm.config import ValidationConfig, read_config
+from maskwise.training.vlm.config import (
+    SourceConfig,
+    Stage,
+    ValidationConfig,
+    read_config,
+)
 from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.lora import LoraSettings
 from maskwise.training.vlm.nano_tokenizer import new_processor
@@ -80,3 +86,26 @@ def test_a_model_of_seven_billion_parameters_is_counted_without_a_connection(
     assert 17e9 < plan.memory["weights"] < 18e9
     assert any("hf download Qwen/Qwen2.5-VL-7B-Instruct" in note for note in plan.notes)
     assert plan.tokens == {}
+
+
+def test_steps_follow_from_epochs_of_sources_that_need_not_be_here() -> None:
+    plan = dry_run(read_config(CONFIGS / "joint-7b.toml"))
+    epochs = {source.name: source.epochs for source in plan.sources}
+    assert epochs["amodal_reason_seg"] == pytest.approx(7, abs=0.1)
+    assert epochs["mmr"] == pytest.approx(2.5, abs=0.1)
+    images = 6 * 2500 + 4 * 7276 + 2 * 45618 + 20000 + 0.1 * 157712
+    assert plan.stages[1].steps == math.ceil(images / 64)
+    assert plan.hours is not None
+    assert 10 < plan.hours < 1000
+    # Two embeddings of 152,064 x 3,584 in bfloat16: the output layer is not tied.
+    assert plan.memory["copies of embeddings"] == 2 * 152_064 * 3_584 * 2
+    assert plan.memory["mask decoders"] == 4 * 2 * 104_000_000
+
+
+def test_a_dry_run_needs_the_size_of_a_source_whose_epochs_count(
+    tmp_path: Path,
+) -> None:
+    sources = {"own": SourceConfig(dataset=str(tmp_path / "own"))}
+    stages = (Stage(name="one", epochs={"own": 2}),)
+    with pytest.raises(ConfigError, match=r"epochs of own.*expected_images"):
+        dry_run(small_run(sources=sources, stages=stages))

@@ -36,7 +36,6 @@ from maskwise.training.vlm.stage_task import deepspeed_settings
 from maskwise.world import make_scene, write_scenes
 from tests.training.vlm.small_runs import small_model, small_run
 
-
 MEASURED = {"seconds_per_step", "tokens_per_second", "memory_gb"}
 """Values that differ between two equal runs."""
 
@@ -368,5 +367,5 @@ def test_several_datasets_are_validated_by_name_and_the_best_is_exported(
     pipeline.export_run(run, tmp_path / "second-step", 2)
     for name in ("best", "second-step"):
         assert make_predictor("vlm", checkpoint=str(tmp_path / name))
-    with pytest.raises(MaskwiseError, match="no checkpoint step-0000003.*kept: 2, 4"):
+    with pytest.raises(MaskwiseError, match=r"no checkpoint step-0000003.*kept: 2, 4"):
         pipeline.export_run(run, tmp_path / "none", 3)

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
@@ -58,7 +59,7 @@ def test_a_text_file_that_cannot_be_read_is_named_with_what_was_expected(
             open_source(SourceConfig(text=str(path)))
         assert str(caught.value) == (
             f'{path}: {reason}; expected a file of JSON lines such as {{"question": "What is a mug?", '
-            '"answer": "A cup."}; correct `text` or remove the source'
+            '"answer": "A cup."}, or LLaVA\'s JSON; correct `text` or remove the source'
         )
 
 
@@ -161,3 +162,59 @@ def test_questions_of_the_world_can_be_paraphrased_and_asked_without_images() ->
         one.question != other.question for one, other in zip(item.samples, same.samples)
     )
     assert source[0] == open_source(SourceConfig(world=world))[0]
+
+
+LLAVA = [
+    {
+        "id": "000000033471",
+        "image": "photos/bus.png",
+        "conversations": [
+            {"from": "human", "value": "<image>\nWhat colour is the bus?"},
+            {"from": "gpt", "value": "The bus is white and red."},
+            {"from": "human", "value": "Which side is its door on?"},
+            {"from": "gpt", "value": "On the right."},
+        ],
+    },
+    {
+        "id": 7,
+        "conversations": [
+            {"from": "human", "value": "What is a mug?"},
+            {"from": "gpt", "value": "A cup with a handle."},
+        ],
+    },
+]
+"""Entries in the format of llava_instruct_150k.json."""
+
+
+def test_conversations_of_llava_are_questions_with_their_image(tmp_path: Path) -> None:
+    path = tmp_path / "llava.json"
+    path.write_text(json.dumps(LLAVA))
+    (tmp_path / "images" / "photos").mkdir(parents=True)
+    Image.new("RGB", (8, 6)).save(tmp_path / "images" / "photos" / "bus.png")
+    source = open_source(SourceConfig(text=str(path), images=str(tmp_path / "images")))
+    assert (len(source), source.samples) == (2, 3)
+    bus = source[0]
+    assert bus.image is not None
+    assert bus.image.size == (8, 6)
+    assert [sample.question for sample in bus.samples] == [
+        "What colour is the bus?",
+        "Which side is its door on?",
+    ]
+    assert source[1].image is None
+    without = open_source(SourceConfig(text=str(path)))
+    assert (len(without), without.samples) == (1, 1)
+
+
+def test_conversations_that_cannot_be_used_say_what_is_expected(tmp_path: Path) -> None:
+    path = tmp_path / "llava.json"
+    path.write_text(json.dumps(LLAVA[:1]))
+    with pytest.raises(ConfigError, match="no questions without an image"):
+        open_source(SourceConfig(text=str(path)))
+    path.write_text('[{"question": "What?"}]')
+    with pytest.raises(MaskwiseError, match="expected a list of objects with `conv"):
+        open_source(SourceConfig(text=str(path)))
+    outside = [LLAVA[0] | {"image": "../../etc/passwd"}]
+    path.write_text(json.dumps(outside))
+    source = open_source(SourceConfig(text=str(path), images=str(tmp_path)))
+    with pytest.raises(MaskwiseError):
+        source[0]

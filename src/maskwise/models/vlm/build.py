@@ -244,7 +244,7 @@ def _load_image_processor(
     if name is not None:
         loaded = kind.from_pretrained(name, **loading_options(name))
         if is_qwen:
-            # Not an argument above: the `min_pixels` and `max_pixels` of a hub's preprocessor_config.json replace `size`.
+            # Not an argument above: `min_pixels` and `max_pixels` of the hub's files would replace it.
             loaded.size = pixels
         return loaded
     if is_qwen:

@@ -55,17 +55,19 @@ class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The model.
 
     `vision_language` reads the image and the question and writes the answer; `segmenter` draws the masks. `seg_tokens`:
-    the two special tokens, for visible and amodal masks. `prompt_vectors`: vectors per token in the prompt of a mask
-    decoder. `projector_width`: hidden width of the projector; by default that of the language model. `image_size`: side
-    of the segmenter's input; by default that of its architecture, and another one is refused. `min_pixels`, `max_pixels`: pixels of the image that the vision-language model sees
-    (families with a variable resolution). `early_block`: add features of this block of the segmenter's encoder to its
-    image embedding (M2SA); None: do not. `occlusion_head`: predict the occlusion rate and condition the amodal decoder
-    on it (AURA). `visible_inside_amodal`: the amodal mask contains the visible one by construction. `mask_type_head`:
-    let a convolution over the words of the question choose the token's kind as well, for models that start from random
-    weights. `positive_weight`: the largest weight of foreground pixels in the BCE. `max_new_tokens`: length limit of an
-    answer. `repetition_penalty`: of written answers; 1 is none. That of a checkpoint's generation_config.json is not
-    used: it would penalize every further segmentation token. `scaled_init`: initialise random weights for small widths. `vocabulary_scenes`: scenes whose texts train the
-    tokenizer, if `vision_language` has no name. `text_length`: longer questions and answers are refused.
+    the two special tokens, for visible and amodal masks. `prompt_vectors`: vectors per token in the prompt of a
+    mask decoder. `projector_width`: hidden width of the projector; by default that of the language model.
+    `image_size`: side of the segmenter's input; by default that of its architecture, and another one is refused.
+    `min_pixels`, `max_pixels`: pixels of the image that the vision-language model sees (families with a variable
+    resolution). `early_block`: add features of this block of the segmenter's encoder to its image embedding (M2SA);
+    None: do not. `occlusion_head`: predict the occlusion rate and condition the amodal decoder on it (AURA).
+    `visible_inside_amodal`: the amodal mask contains the visible one by construction. `mask_type_head`: let a
+    convolution over the words of the question choose the token's kind as well, for models that start from random
+    weights. `positive_weight`: the largest weight of foreground pixels in the BCE. `max_new_tokens`: length limit
+    of an answer. `repetition_penalty`: of written answers; 1 is none. That of a checkpoint's generation_config.json
+    is not used: it would penalize every further segmentation token. `scaled_init`: initialise random weights for
+    small widths. `vocabulary_scenes`: scenes whose texts train the tokenizer, if `vision_language` has no name.
+    `text_length`: longer questions and answers are refused.
     """
 
     vision_language: Pretrained

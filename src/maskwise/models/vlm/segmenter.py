@@ -91,6 +91,7 @@ class Segmenter(nn.Module):
         self.no_mask = model.prompt_encoder.no_mask_embed
         self.no_memory = getattr(model, "no_memory_embedding", None)
         self.embedding_size = _embedding_size(model)
+        self.sizes = read_sizes(model)
         self.prompt_width = int(model.config.mask_decoder_config.hidden_size)
         self.early_block = early_block
         self.early = (

@@ -76,9 +76,7 @@ def train(config: CompletionConfig, folder: Path) -> list[Path]:
     return [export(network, folder / "completion.onnx")]
 
 
-def export_run(
-    run: Path, out: Path, checkpoint: int | str | None = None
-) -> list[Path]:
+def export_run(run: Path, out: Path, checkpoint: int | str | None = None) -> list[Path]:
     """Write the network of a run as an ONNX file. checkpoint: as for `find_stage_weights`."""
     network = CompletionUNet()
     load_stage_weights(network, find_stage_weights(run, STAGE, checkpoint))

@@ -144,9 +144,7 @@ def load_trained(
     return detector.eval(), grounder.eval()
 
 
-def export_run(
-    run: Path, out: Path, checkpoint: int | str | None = None
-) -> list[Path]:
+def export_run(run: Path, out: Path, checkpoint: int | str | None = None) -> list[Path]:
     """Write the networks of a run as ONNX files. checkpoint: as for `load_trained`."""
     return export(*load_trained(run, checkpoint), out)
 

@@ -1,6 +1,8 @@
 """The settings of a training run of the vision-language model, read from TOML."""
 
+import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -51,13 +53,17 @@ class WorldScenes(Section, frozen=True, kw_only=True):
 
 class SourceConfig(Section, frozen=True, kw_only=True):
     """Where samples come from: a `dataset` folder (with the folder of its `images`, if they were moved), scenes of the
-    `world`, or `text`, a JSONL file of questions and answers without images ({"question": ..., "answer": ...}).
+    `world`, or `text`, questions and answers without masks, so that the model does not forget how to answer: JSON lines
+    ({"question": ..., "answer": ...}), or a JSON file in the format of LLaVA, whose images are in the folder `images`;
+    without that folder its entries with an image are left out. `expected_images`: the size of a source that is not on
+    this machine, for a dry run.
     """
 
     dataset: str | None = None
     images: str | None = None
     world: WorldScenes | None = None
     text: str | None = None
+    expected_images: PositiveInt | None = None
 
     def __post_init__(self) -> None:
         kinds = (self.dataset, self.world, self.text)
@@ -96,14 +102,16 @@ class Optimization(Section, frozen=True, kw_only=True):
 class Stage(Section, frozen=True, kw_only=True):
     """A part of the run, with an optimizer and a schedule of its own.
 
-    `rates`: how often each source is drawn, in proportion; by default all equally. `freeze`: regular expressions;
-    parameters whose name contains a match are not trained. `losses`: weights that differ from those of the model.
-    `dense`: all regions of an image are supervised by their names. `rate_factors`: regular expressions and factors of
-    the learning rate. The other fields replace those of [optimization].
+    How long it is and what it draws: either `steps` with `rates`, how often each source is drawn, in proportion (by
+    default all equally); or `epochs`, how often each source is gone through, from which both follow. `freeze`:
+    regular expressions; parameters whose name contains a match are not trained. `losses`: weights that differ from
+    those of the model. `dense`: all regions of an image are supervised by their names. `rate_factors`: regular
+    expressions and factors of the learning rate. The other fields replace those of [optimization].
     """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]*$")]
-    steps: PositiveInt
+    steps: PositiveInt | None = None
+    epochs: dict[str, Rate] = {}
     rates: dict[str, Rate] = {}
     freeze: tuple[str, ...] = ()
     losses: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = {}
@@ -116,6 +124,10 @@ class Stage(Section, frozen=True, kw_only=True):
     questions_per_image: NaturalInt | None = None
 
     def __post_init__(self) -> None:
+        if (self.steps is None) != bool(self.epochs) or (self.epochs and self.rates):
+            raise ValueError(
+                f"stage {self.name!r} needs either `steps`, with `rates` or without, or `epochs`"
+            )
         for pattern in (*self.freeze, *self.rate_factors):
             try:
                 re.compile(pattern)
@@ -182,8 +194,9 @@ class Execution(EngineOptions, frozen=True, kw_only=True):
 
 class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     """A training run. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
-    `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that are too
-    long). `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0 leaves its default.
+    `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that
+    are too long). `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0
+    leaves its default.
     """
 
     model: Literal["vlm"]
@@ -213,7 +226,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
         if len(set(names)) < len(names):
             raise ValueError(f"two stages have the same name: {', '.join(names)}")
         for stage in self.stages:
-            if unknown := set(stage.rates) - set(self.sources):
+            if unknown := {*stage.rates, *stage.epochs} - set(self.sources):
                 raise ValueError(
                     f"stage {stage.name!r} names unknown sources {', '.join(sorted(unknown))}; "
                     f"known: {', '.join(self.sources)}"
@@ -226,9 +239,27 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
         given = {name: value for name, value in own.items() if value is not None}
         return msgspec.structs.replace(self.optimization, **given)
 
+    def with_steps(self, images: Mapping[str, int]) -> "VlmTrainingConfig":
+        """The config with steps and rates in place of epochs. images: how many each source has."""
+        stages = []
+        for stage in self.stages:
+            if not stage.epochs:
+                stages.append(stage)
+                continue
+            drawn = {}
+            for name, epochs in stage.epochs.items():
+                drawn[name] = epochs * images[name]
+            batch_size = self.optimization_of(stage).batch_size
+            steps = math.ceil(sum(drawn.values()) / batch_size)
+            stages.append(
+                msgspec.structs.replace(stage, steps=steps, rates=drawn, epochs={})
+            )
+        return msgspec.structs.replace(self, stages=tuple(stages))
+
     def schedule_of(self, stage: Stage) -> Schedule:
-        """The steps of a stage."""
+        """The steps of a stage, which `with_steps` has counted."""
         optimization = self.optimization_of(stage)
+        assert stage.steps is not None
         return Schedule(
             steps=stage.steps,
             last_step=stage.steps,

@@ -1,10 +1,12 @@
 """What a training run of the vision-language model would do, without its weights: shapes on the meta device."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.models.vlm.batch import ImageQuestions
 from maskwise.models.vlm.build import build_model
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
@@ -30,6 +32,20 @@ attention maps, which sdpa does not keep).
 ASSUMED_TOKENS = 1500
 """Tokens per sample where the tokenizer is not available: an image of 1280 tokens and a text."""
 
+ASSUMED_SEG_TOKENS = 2.0
+"""Segmentation tokens per sample where the samples are not available: MMR has 1.8 targets per question, and answers of
+AmodalReasonSeg have two tokens per target.
+"""
+
+DECODER_BYTES = 104_000_000
+"""What the two mask decoders of SAM keep for the backward pass per segmentation token, with 256 x 256 mask logits."""
+
+DECODER_SIDE = 256
+"""Side of the mask logits that DECODER_BYTES was measured with."""
+
+GPU_FLOPS = 312e12 * 0.4
+"""Operations per second: the peak of an A100 in bf16, of which training on long sequences reaches about 40 %."""
+
 MODULES = {
     "adapters": ("lora_", "trainable_tokens"),
     "vision encoder": (".visual.", ".vision_tower.", ".multi_modal_projector."),
@@ -42,8 +58,17 @@ MODULES = {
 """The parts of the model by what their parameters' names contain; the first that matches counts."""
 
 
+class SampleLengths(NamedTuple):
+    """Percentiles of the tokens per sample, and the mean number of segmentation tokens per sample."""
+
+    tokens: dict[str, int]
+    seg_tokens: float
+
+
 def dry_run(config: VlmTrainingConfig) -> DryRun:
-    """Parameters, memory, steps, samples and tokens of a run. Nothing is downloaded or trained."""
+    """Parameters, memory, time, steps, samples and tokens of a run. Nothing is downloaded or trained."""
+    sources, notes = _open_sources(config)
+    config = config.with_steps(_image_counts(config, sources))
     model = build_model(config.vlm, device="meta")
     if config.lora is not None:
         add_lora(
@@ -52,34 +77,51 @@ def dry_run(config: VlmTrainingConfig) -> DryRun:
     trained = {
         stage.name: set(trained_names(model, stage.freeze)) for stage in config.stages
     }
-    sources, notes = _open_sources(config)
     notes += _check_validation(config.validation)
-    tokens = _count_tokens(config, sources, notes)
+    lengths = _sample_lengths(config, sources, notes)
+    plans = _sources(config, sources)
     return DryRun(
         model="vlm",
         parameters=_parameters(model, set().union(*trained.values())),
         stages=tuple(
             StagePlan(
                 name=stage.name,
-                steps=stage.steps,
+                steps=config.schedule_of(stage).steps,
                 batch_size=config.optimization_of(stage).batch_size,
                 trainable=_count(model, trained[stage.name]),
             )
             for stage in config.stages
         ),
-        sources=_sources(config, sources),
-        memory=_memory(
-            config,
-            model,
-            max(trained.values(), key=len),
-            tokens.get("p99", ASSUMED_TOKENS),
-        ),
-        tokens=tokens,
+        sources=plans,
+        memory=_memory(config, model, max(trained.values(), key=len), lengths),
+        tokens=lengths.tokens,
+        hours=_hours(config, model, plans, lengths),
         notes=(
             *notes,
-            "Memory is for one process without sharding; activations are a rough estimate.",
+            "Memory is for one process without sharding; activations are a rough estimate. Time is for an A100 at 40 % "
+            "of its peak, without validation.",
         ),
     )
+
+
+def _image_counts(
+    config: VlmTrainingConfig, sources: Mapping[str, Source | None]
+) -> dict[str, int]:
+    """How many images each source has, or should have if it is not on this machine."""
+    counts = {}
+    for name, source in sources.items():
+        if source is not None:
+            counts[name] = len(source)
+        else:
+            counts[name] = config.sources[name].expected_images or 0
+    for stage in config.stages:
+        unknown = [name for name in stage.epochs if not counts[name]]
+        if unknown:
+            raise ConfigError(
+                f"stage {stage.name!r} counts epochs of {', '.join(unknown)}, which cannot be opened here; give "
+                "expected_images in its section for a dry run"
+            )
+    return counts
 
 
 def _parameters(model: VlmModel, trained: set[str]) -> tuple[ParameterCount, ...]:
@@ -135,85 +177,120 @@ def _check_validation(config: ValidationConfig | None) -> list[str]:
 def _sources(
     config: VlmTrainingConfig, sources: Mapping[str, Source | None]
 ) -> tuple[SourcePlan, ...]:
-    drawn = dict.fromkeys(sources, 0.0)
+    counts = _image_counts(config, sources)
+    images = dict.fromkeys(sources, 0)
+    samples = dict.fromkeys(sources, 0.0)
     for number, stage in enumerate(config.stages):
         optimization = config.optimization_of(stage)
         rates = config.rates_of(stage)
         order = MixedOrder(dict.fromkeys(rates, 1), rates, config.seed + number)
-        for name, images in order.expected(
-            stage.steps * optimization.batch_size
-        ).items():
+        positions = config.schedule_of(stage).steps * optimization.batch_size
+        for name, drawn in order.expected(positions).items():
             source = sources[name]
-            per_image = source.samples / len(source) if source else 1
-            drawn[name] += images * min(optimization.questions_per_image, per_image)
-    return tuple(
-        SourcePlan(
-            name=name,
-            images=len(source) if source else None,
-            samples=source.samples if source else None,
-            drawn=round(drawn[name]) if source else None,
+            # A source that is not here is taken to have enough questions per image.
+            per_image = float(optimization.questions_per_image)
+            if source is not None:
+                per_image = min(per_image, source.samples / len(source))
+            images[name] += drawn
+            samples[name] += drawn * per_image
+    plans = []
+    for name, source in sources.items():
+        known = counts[name] or None
+        plans.append(
+            SourcePlan(
+                name=name,
+                images=known,
+                samples=None if source is None else source.samples,
+                drawn=None if known is None else round(samples[name]),
+                epochs=None if known is None else images[name] / known,
+            )
         )
-        for name, source in sources.items()
-    )
+    return tuple(plans)
 
 
 # -- tokens
 
 
-def _count_tokens(
+def _sample_lengths(
     config: VlmTrainingConfig, sources: Mapping[str, Source | None], notes: list[str]
-) -> dict[str, int]:
-    """Percentiles of tokens per sample, image tokens included, over some images of each source."""
+) -> SampleLengths:
+    """Lengths of samples, image tokens included, of some images of each source."""
     try:
         processor = new_processor(config.vlm)
     except MaskwiseError as error:
         notes.append(f"tokens per sample are not counted: {error}")
-        return {}
-    counts = [
-        count
-        for source in sources.values()
-        if source
-        for index in np.linspace(0, len(source) - 1, min(SAMPLED_IMAGES, len(source)))
-        .astype(int)
-        .tolist()
-        for count in _tokens_of(source, index, processor)
-    ]
-    if not counts:
-        return {}
-    values = np.percentile(counts, PERCENTILES, method="higher")
-    return {
+        return SampleLengths({}, ASSUMED_SEG_TOKENS)
+    lengths: list[int] = []
+    seg_tokens: list[int] = []
+    for source in sources.values():
+        count = 0 if source is None else min(SAMPLED_IMAGES, len(source))
+        for index in np.linspace(0, len(source or ()) - 1, count).astype(int).tolist():
+            assert source is not None
+            for tokens in _turns_of(source[index], processor):
+                lengths.append(len(tokens))
+                seg_tokens.append(
+                    sum(token in processor.seg_token_ids for token in tokens)
+                )
+    if not lengths:
+        return SampleLengths({}, ASSUMED_SEG_TOKENS)
+    values = np.percentile(lengths, PERCENTILES, method="higher")
+    percentiles = {
         f"p{rank}" if rank < 100 else "max": int(value)
         for rank, value in zip(PERCENTILES, values)
     }
+    return SampleLengths(percentiles, float(np.mean(seg_tokens)))
 
 
-def _tokens_of(source: Source, index: int, processor: VlmProcessor) -> list[int]:
-    item = source[index]
+def _turns_of(item: ImageQuestions, processor: VlmProcessor) -> list[list[int]]:
+    """The tokens of the questions and answers of an image."""
     images = [] if item.image is None else [item.image]
     image_tokens = sum(processor.encode_images(images).token_counts)
-    lengths = []
-    for sample in item.samples:
-        tokens, _, _ = processor.encode_turn(sample, image_tokens, answer=True)
-        lengths.append(len(tokens))
-    return lengths
+    return [
+        processor.encode_turn(sample, image_tokens, answer=True)[0]
+        for sample in item.samples
+    ]
 
 
 # -- memory
 
 
 def _memory(
-    config: VlmTrainingConfig, model: VlmModel, trained: set[str], tokens: int
+    config: VlmTrainingConfig,
+    model: VlmModel,
+    trained: set[str],
+    lengths: SampleLengths,
 ) -> dict[str, int]:
     """Bytes per process: trained weights, gradients and moments in float32, frozen weights in the model's dtype."""
     trainable = _count(model, trained)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trainable
     stored = 2 if config.vlm.dtype == "bfloat16" else 4
-    return {
+    tokens = lengths.tokens.get("p99", ASSUMED_TOKENS)
+    memory = {
         "weights": frozen * stored + trainable * 4,
         "gradients": trainable * 4,
         "optimizer": trainable * 8,
         "activations": _activations(config, model, tokens),
+        "mask decoders": _decoders(config, model, lengths.seg_tokens),
     }
+    if config.lora is not None:
+        memory["copies of embeddings"] = _embedding_copies(model) * stored
+    return memory
+
+
+def _decoders(config: VlmTrainingConfig, model: VlmModel, seg_tokens: float) -> int:
+    """What the mask decoders keep for the backward pass of one forward."""
+    optimization = config.optimization
+    rows = optimization.micro_batch_size * optimization.questions_per_image
+    scale = (model.segmenter.sizes.mask / DECODER_SIDE) ** 2
+    return int(rows * seg_tokens * DECODER_BYTES * scale)
+
+
+def _embedding_copies(model: VlmModel) -> int:
+    """Numbers in the copies that peft makes to train some rows of the embedding, and of an output layer of its own."""
+    language = model.vision_language.model
+    embedding = language.get_input_embeddings().weight
+    output = language.get_output_embeddings().weight
+    return int(embedding.numel() * (1 if output is embedding else 2))
 
 
 def _activations(config: VlmTrainingConfig, model: VlmModel, tokens: int) -> int:
@@ -229,3 +306,33 @@ def _activations(config: VlmTrainingConfig, model: VlmModel, tokens: int) -> int
     kept = layer + layers * between if config.gradient_checkpointing else layers * layer
     logits = rows * (tokens // 8) * text.vocab_size * 4 * 2
     return int(kept + logits)
+
+
+def _hours(
+    config: VlmTrainingConfig,
+    model: VlmModel,
+    sources: Sequence[SourcePlan],
+    lengths: SampleLengths,
+) -> float | None:
+    """The time of all forwards and backwards on one GPU; None if a source's size is not known."""
+    if any(source.drawn is None for source in sources):
+        return None
+    language = 0
+    encoder = 0
+    for name, parameter in model.named_parameters():
+        if name.startswith("vision_language."):
+            language += parameter.numel()
+        elif name.startswith("segmenter."):
+            encoder += parameter.numel()
+    # A forward takes 2 operations per weight and token, the backward of frozen weights 2, of trained ones 4.
+    backward = 2 if config.lora is not None else 4
+    passes = 2 + backward + (2 if config.gradient_checkpointing else 0)
+    samples = sum(source.drawn or 0 for source in sources)
+    tokens = samples * lengths.tokens.get("p50", ASSUMED_TOKENS)
+    rows, columns = model.segmenter.embedding_size
+    images = 0
+    for stage in config.stages:
+        batch_size = config.optimization_of(stage).batch_size
+        images += config.schedule_of(stage).steps * batch_size
+    operations = passes * language * tokens + 2 * encoder * images * rows * columns
+    return float(operations / GPU_FLOPS / 3600)

@@ -29,9 +29,7 @@ from maskwise.training.vlm.config import VlmTrainingConfig
 from maskwise.training.vlm.lora import add_lora, merge_lora
 
 
-def export_run(
-    run: Path, out: Path, checkpoint: int | str | None = None
-) -> list[Path]:
+def export_run(run: Path, out: Path, checkpoint: int | str | None = None) -> list[Path]:
     """Write the model of a run, its adapters merged; returns the files.
 
     checkpoint: as for `find_stage_weights`, of the stage that was trained last; by default the run has to be finished.

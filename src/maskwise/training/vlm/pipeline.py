@@ -116,6 +116,7 @@ def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
             else None
         )
     sources = open_sources(config)
+    config = config.with_steps({name: len(source) for name, source in sources.items()})
 
     def validate_stage(model: VlmModel) -> dict[str, float]:
         if config.validation is None or held_out is None:
@@ -175,7 +176,7 @@ def train_stage(
         items=UsableItems(
             items,
             processor,
-            positions=stage.steps * optimization.batch_size,
+            positions=config.schedule_of(stage).steps * optimization.batch_size,
             max_skipped=config.max_skipped,
             log=folder / "skipped.jsonl",
         ),

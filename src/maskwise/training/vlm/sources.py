@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.images import open_image, resolve_inside
 from maskwise.models.vlm.batch import ImageQuestions
 from maskwise.schema import Answer, Sample
 from maskwise.store import Dataset
@@ -24,8 +25,11 @@ from maskwise.training.vlm.mixing import MixedOrder
 from maskwise.training.vlm.paraphrase import Paraphraser
 from maskwise.world import SceneQuestion, make_scene
 
-CACHED_SCENES = 4096
-"""Rendered scenes that are kept in memory; one of 160 x 160 pixels needs about 0.1 MB."""
+CACHE_BYTES = 512_000_000
+"""Rendered scenes that are kept in memory by a process and source."""
+
+SCENE_BYTES_PER_PIXEL = 4
+"""Of a rendered scene: three colours, and the run lengths of its masks."""
 
 MAX_LINE = 1_000_000
 """Bytes of a line of a text file, at most."""
@@ -50,7 +54,8 @@ def open_source(config: SourceConfig) -> Source:
     if config.world is not None:
         return WorldSource(config.world)
     if config.text is not None:
-        return TextSource(Path(config.text))
+        images = None if config.images is None else Path(config.images)
+        return TextSource(Path(config.text), images)
     assert config.dataset is not None
     return DatasetSource(open_dataset(config.dataset, images=config.images))
 
@@ -84,7 +89,8 @@ class WorldSource:
     def __init__(self, scenes: WorldScenes) -> None:
         self.scenes = scenes
         self.samples = scenes.scenes * scenes.questions
-        self._make = lru_cache(CACHED_SCENES)(self._render)
+        scene_bytes = SCENE_BYTES_PER_PIXEL * scenes.size**2
+        self._make = lru_cache(CACHE_BYTES // scene_bytes)(self._render)
 
     def __len__(self) -> int:
         return self.scenes.scenes
@@ -127,22 +133,54 @@ class _Turn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TextSource:
-    """Questions and answers without an image: JSON lines with `question` and `answer`."""
+    """Questions and answers without masks: JSON lines with `question` and `answer`, or a JSON file as LLaVA's.
 
-    def __init__(self, path: Path) -> None:
-        self._samples = _read_turns(path)
-        self.samples = len(self._samples)
+    images: the folder of the images that LLaVA's entries name; without it only entries without an image are used.
+    """
+
+    def __init__(self, path: Path, images: Path | None = None) -> None:
+        self._items = read_conversations(path) if _is_array(path) else _read_turns(path)
+        if images is None:
+            self._items = [item for item in self._items if not item[0].image_id]
+        if not self._items:
+            raise ConfigError(
+                f"{path} has no questions without an image; give the folder of its images as `images`"
+            )
+        self._images = images
+        self.samples = sum(map(len, self._items))
 
     def __len__(self) -> int:
-        return len(self._samples)
+        return len(self._items)
 
     def __getitem__(self, index: int) -> ImageQuestions:
-        return ImageQuestions(None, (self._samples[index],))
+        samples = self._items[index]
+        name = samples[0].image_id
+        if not name or self._images is None:
+            return ImageQuestions(None, samples)
+        return ImageQuestions(open_image(resolve_inside(self._images, name)), samples)
 
 
-def _read_turns(path: Path) -> list[Sample]:
+def _is_array(path: Path) -> bool:
+    """True if a file begins as a JSON array does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip()[:1] == b"["
+    except OSError as error:
+        raise _no_text(path, error) from None
+
+
+def _no_text(path: Path, error: OSError) -> ConfigError:
+    reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+    return ConfigError(
+        f"{path}: {reason}; expected a file of JSON lines such as {TEXT_LINE}, or LLaVA's JSON; correct `text` or "
+        "remove the source"
+    )
+
+
+def _read_turns(path: Path) -> list[tuple[Sample, ...]]:
+    """The questions of a file of JSON lines."""
     decoder = msgspec.json.Decoder(_Turn)
-    samples = []
+    items: list[tuple[Sample, ...]] = []
     try:
         with path.open("rb") as file:
             for number, line in enumerate(
@@ -154,25 +192,61 @@ def _read_turns(path: Path) -> list[Sample]:
                     )
                 if line.strip():
                     turn = decoder.decode(line)
-                    answer = Answer(text=turn.answer)
-                    samples.append(
-                        Sample(
-                            id=f"{path.name}-{number}",
-                            image_id="",
-                            question=turn.question,
-                            answer=answer,
-                        )
-                    )
+                    name = f"{path.name}-{number}"
+                    items.append((_to_sample(name, "", turn.question, turn.answer),))
     except OSError as error:
-        reason = (
-            "no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        )
-        raise ConfigError(
-            f"{path}: {reason}; expected a file of JSON lines such as {TEXT_LINE}; correct `text` or remove the source"
-        ) from None
+        raise _no_text(path, error) from None
     except msgspec.MsgspecError as error:
         raise MaskwiseError(f"{path}, line {number}: {error}") from None
-    return samples
+    return items
+
+
+class _Message(msgspec.Struct, rename={"speaker": "from"}):
+    speaker: str
+    value: str
+
+
+class _Conversation(msgspec.Struct):
+    conversations: tuple[_Message, ...]
+    id: str | int = ""
+    image: str = ""
+
+
+def read_conversations(path: Path) -> list[tuple[Sample, ...]]:
+    """The questions and answers of each entry of a file in the format of LLaVA's instruction data.
+
+    Every question of a person that a model answers is one sample; entries without any are left out.
+    """
+    try:
+        entries = msgspec.json.decode(path.read_bytes(), type=list[_Conversation])
+    except OSError as error:
+        raise _no_text(path, error) from None
+    except msgspec.MsgspecError as error:
+        raise MaskwiseError(
+            f"{path}: {error}; expected a list of objects with `conversations`, each of messages with `from` and "
+            "`value`"
+        ) from None
+    items = []
+    for number, entry in enumerate(entries):
+        samples = []
+        turns = zip(entry.conversations, entry.conversations[1:])
+        for place, (asked, answered) in enumerate(turns):
+            if asked.speaker in ("human", "user") and answered.speaker in (
+                "gpt",
+                "assistant",
+            ):
+                question = asked.value.replace("<image>", "").strip()
+                name = f"{entry.id or number}-{place}"
+                samples.append(_to_sample(name, entry.image, question, answered.value))
+        if samples:
+            items.append(tuple(samples))
+    return items
+
+
+def _to_sample(name: str, image: str, question: str, answer: str) -> Sample:
+    return Sample(
+        id=name, image_id=image, question=question, answer=Answer(text=answer)
+    )
 
 
 class TrainingItems:
