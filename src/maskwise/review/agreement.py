@@ -43,3 +43,22 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
 def _disagreeing(values: Mapping[Hashable, int], total: int) -> int:
     """Ordered pairs of different values."""
     return total * total - sum(count * count for count in values.values())
+
+
+def interval_alpha(units: Iterable[Sequence[float]]) -> float | None:
+    """Krippendorff's alpha for numbers: disagreement is the square of the difference.
+
+    alpha = 1 - Do / De, as in `krippendorff_alpha`. None where it is not defined: no unit with two values, or one value
+    only.
+    """
+    paired = [list(unit) for unit in units if len(unit) > 1]
+    values = [value for unit in paired for value in unit]
+    n = len(values)
+    expected = _squared_differences(values)
+    observed = sum(_squared_differences(unit) / (len(unit) - 1) for unit in paired)
+    return 1 - (n - 1) * observed / expected if expected else None
+
+
+def _squared_differences(values: Sequence[float]) -> float:
+    """Sum over ordered pairs."""
+    return 2 * (len(values) * sum(x * x for x in values) - sum(values) ** 2)

@@ -1,7 +1,7 @@
 """The audit log: append an event, and apply it to the tables that follow from the log.
 
 Appending and rebuilding use the same function, `apply_event`, so that the state always is what the log says. Kinds of
-events: `project_created`, `items_added`, `controls_added`, `reviewer_added`, `decided`, `undone`.
+events: `project_created`, `runs_added`, `items_added`, `controls_added`, `reviewer_added`, `decided`, `undone`.
 """
 
 import contextlib
@@ -179,6 +179,10 @@ def _create_project(connection: Connection, event: Event) -> None:
     connection.execute(insert(tables.project).values(**decode_payload(event)))
 
 
+def _add_runs(connection: Connection, event: Event) -> None:
+    connection.execute(insert(tables.runs), decode_payload(event))
+
+
 def _add_items(connection: Connection, event: Event) -> None:
     added: list[dict[str, Any]] = decode_payload(event)
     undecided = {"status": "open", "final": None, "control": None}
@@ -235,12 +239,12 @@ def _decide(connection: Connection, event: Event) -> None:
         "verdict": payload.verdict,
         "reason": payload.reason,
         "note": payload.note,
-        "edit": None
-        if payload.edit is None
-        else msgspec.json.encode(payload.edit).decode(),
+        "edit": _encode_or_none(payload.edit),
         "seconds": payload.seconds,
         "at": event.at,
         "undone": False,
+        "ratings": _encode_or_none(payload.ratings),
+        "criteria": _encode_or_none(payload.criteria),
     }
     connection.execute(_INSERT_DECISION, values)
     # A skip gives the slot back; every other verdict keeps it for good.
@@ -248,6 +252,11 @@ def _decide(connection: Connection, event: Event) -> None:
     _set_slot(connection, event.item, payload.slot, None if skipped else event.actor)
     if not skipped:
         _settle_item(connection, event.item)
+
+
+def _encode_or_none(value: object) -> str | None:
+    """JSON for a column; None where there is nothing to store."""
+    return msgspec.json.encode(value).decode() if value else None
 
 
 def _undo(connection: Connection, event: Event) -> None:
@@ -262,6 +271,7 @@ def _undo(connection: Connection, event: Event) -> None:
 
 PAYLOADS: dict[str, Any] = {
     "project_created": dict[str, str | int | float],
+    "runs_added": list[dict[str, str | int]],
     "items_added": list[dict[str, Any]],
     "controls_added": dict[int, ControlAnswer],
     "reviewer_added": dict[str, str],
@@ -272,6 +282,7 @@ PAYLOADS: dict[str, Any] = {
 
 _APPLY: dict[str, Callable[[Connection, Event], None]] = {
     "project_created": _create_project,
+    "runs_added": _add_runs,
     "items_added": _add_items,
     "controls_added": _add_controls,
     "reviewer_added": _add_reviewer,
@@ -355,6 +366,16 @@ def _opinions(rows: Sequence[Any], kind: str) -> list[Opinion]:
 def decode_edit(text: str | None) -> EditedSample | None:
     """The edited sample of a decision."""
     return None if text is None else msgspec.json.decode(text, type=EditedSample)
+
+
+def decode_ratings(text: str | None) -> dict[str, int]:
+    """The ratings of a decision, by criterion."""
+    return {} if text is None else msgspec.json.decode(text, type=dict[str, int])
+
+
+def decode_criteria(text: str | None) -> list[str]:
+    """The criteria that decided a comparison."""
+    return [] if text is None else msgspec.json.decode(text, type=list[str])
 
 
 def _add_control_slot(connection: Connection, item: int, reviewer: str) -> None:

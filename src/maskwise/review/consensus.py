@@ -1,13 +1,16 @@
 """When two decisions about a sample agree, and what follows from the decisions about an item."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from maskwise.masks import Mask
-from maskwise.review.records import STATUS_OF, EditedSample, Verdict
+from maskwise.review.records import JUDGED, STATUS_OF, EditedSample, Verdict
 
 AGREED_IOU = 0.9
 """Two edited masks agree from this IoU on: people do not draw the same pixels twice."""
+
+AGREED_STEPS = 1
+"""Two ratings agree if they are no further apart: the next step of the scale is a matter of taste."""
 
 
 class Opinion(NamedTuple):
@@ -16,6 +19,7 @@ class Opinion(NamedTuple):
     id: str
     verdict: Verdict
     edit: EditedSample | None
+    ratings: Mapping[str, int] = {}
 
 
 def settle(
@@ -25,6 +29,7 @@ def settle(
 
     Both lists are in the order of time.
     An adjudication counts before all reviews. Without one, `needed` reviews must agree; the first of them counts.
+    Judgments of predictions need not agree, and all of them count.
     """
     if adjudications:
         last = adjudications[-1]
@@ -32,6 +37,8 @@ def settle(
     if len(reviews) < needed:
         return "open", None
     first = reviews[0]
+    if STATUS_OF[first.verdict] == JUDGED:
+        return JUDGED, None
     if all(agree(first, other) for other in reviews[1:]):
         return STATUS_OF[first.verdict], first.id
     return "disputed", None
@@ -40,10 +47,14 @@ def settle(
 def agree(a: Opinion, b: Opinion) -> bool:
     """Whether two decisions agree: the same verdict and, for a fix, the same sample within AGREED_IOU.
 
-    Two rejections agree whatever their reasons.
+    Two rejections agree whatever their reasons. Ratings agree within AGREED_STEPS, on the criteria that both rated.
     """
     if a.verdict != b.verdict:
         return False
+    if a.ratings or b.ratings:
+        shared = a.ratings.keys() & b.ratings.keys()
+        steps = [abs(a.ratings[name] - b.ratings[name]) for name in shared]
+        return bool(steps) and max(steps) <= AGREED_STEPS
     if a.edit is None or b.edit is None:
         return a.edit is b.edit
     return _same_texts(a.edit, b.edit) and _same_targets(a.edit, b.edit)

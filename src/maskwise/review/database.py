@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import URL, Connection, create_engine, event, make_url
+from sqlalchemy import URL, Connection, create_engine, event, inspect, make_url
 from sqlalchemy.exc import (
     ArgumentError,
     DatabaseError,
@@ -92,13 +92,14 @@ class ReviewDatabase:
             raise
 
     def create_tables(self) -> None:
-        """Create the tables that are missing."""
+        """Create the tables that are missing, and columns that an earlier version did not have."""
         with self._errors(), self.engine.begin() as connection:
             if not self.is_sqlite:
                 # Two servers that start together must not both create them.
                 # The number is any that no other program is likely to lock.
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7305801)")
             metadata.create_all(connection)
+            _add_missing_columns(connection)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run a function in a transaction; committed, and on the disk, when this returns.
@@ -232,6 +233,21 @@ def default_database(dataset: Path) -> Path:
     """The SQLite file of a review: beside the dataset folder."""
     folder = dataset.absolute()
     return folder.with_name(f"{folder.name}.review.sqlite")
+
+
+def _add_missing_columns(connection: Connection) -> None:
+    """Columns that came later may be empty, so that the rows of an older review stay valid."""
+    known = inspect(connection)
+    for table in metadata.sorted_tables:
+        names = {column["name"] for column in known.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in names:
+                kind = column.type.compile(connection.dialect)
+                preparer = connection.dialect.identifier_preparer
+                name = preparer.quote(column.name)
+                connection.exec_driver_sql(
+                    f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"
+                )
 
 
 def _parse_url(url: str | Path) -> URL:

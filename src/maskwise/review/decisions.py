@@ -17,7 +17,9 @@ from maskwise.review import tables
 from maskwise.review.audit_log import (
     Event,
     append_event,
+    decode_criteria,
     decode_payload,
+    decode_ratings,
     find_event,
     to_iso,
 )
@@ -64,6 +66,8 @@ def decide(
         note=decision.note,
         edit=edited,
         seconds=decision.seconds,
+        ratings=decision.ratings,
+        criteria=decision.criteria,
     )
     append_event(
         connection,
@@ -239,7 +243,10 @@ def _to_draft(row: Any) -> DecisionDraft:
         "note": row.note,
         "edit": edit,
     }
-    return msgspec.convert(draft | {"seconds": row.seconds}, DecisionDraft)
+    draft["seconds"] = row.seconds
+    draft["ratings"] = decode_ratings(row.ratings)
+    draft["criteria"] = decode_criteria(row.criteria)
+    return msgspec.convert(draft, DecisionDraft)
 
 
 def _hash_request(decision: NewDecision) -> str:

@@ -11,12 +11,15 @@ from msgspec import UNSET
 
 from maskwise.errors import MaskwiseError, RecordError, did_you_mean
 from maskwise.masks import Mask
+from maskwise.review.criteria import CRITERIA
 from maskwise.review.reasons import REJECT_REASONS
 from maskwise.review.records import (
     MAX_ANSWER,
     MAX_MASK_BYTES,
+    VERDICTS,
     DecisionDraft,
     EditedSample,
+    Mode,
     NewDecision,
     SampleEdit,
     TargetEdit,
@@ -31,9 +34,18 @@ class InvalidDecisionError(MaskwiseError):
     """A decision, draft or edit with an invalid field."""
 
 
-def check_decision(decision: NewDecision | DecisionDraft) -> None:
+def check_decision(decision: NewDecision | DecisionDraft, mode: Mode = "check") -> None:
     """Check the fields that do not depend on the sample."""
     _check_text("note", decision.note)
+    if decision.verdict is not None and decision.verdict not in VERDICTS[mode]:
+        raise InvalidDecisionError(
+            f"verdict {decision.verdict!r} does not fit here; expected one of {', '.join(VERDICTS[mode])}"
+        )
+    for name in (*decision.ratings, *decision.criteria):
+        if name not in CRITERIA:
+            raise InvalidDecisionError(
+                f"criterion {name!r} is unknown; known: {', '.join(CRITERIA)}"
+            )
     if decision.reason is not None and decision.reason not in REJECT_REASONS:
         raise InvalidDecisionError(
             f"reason {decision.reason!r} is unknown; known: {', '.join(REJECT_REASONS)}"
@@ -45,6 +57,12 @@ def check_decision(decision: NewDecision | DecisionDraft) -> None:
         raise InvalidDecisionError(
             "`reject` needs a reason, and no other verdict takes one"
         )
+    if (decision.verdict == "rated") != bool(decision.ratings):
+        raise InvalidDecisionError(
+            "`rated` needs ratings, and no other verdict takes them"
+        )
+    if decision.criteria and mode != "compare":
+        raise InvalidDecisionError("only a comparison says which criteria decided it")
     if (decision.verdict == "fix") != (decision.edit is not None):
         raise InvalidDecisionError(
             "`fix` needs an edit, and no other verdict takes one"

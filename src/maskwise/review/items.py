@@ -10,9 +10,10 @@ from maskwise.language.intent import CueSpan, classify_intent
 from maskwise.masks import Mask
 from maskwise.review import tables
 from maskwise.review.audit_log import decode_edit, to_iso
+from maskwise.review.judged_runs import JudgedRuns
 from maskwise.review.mask_problems import MaskProblem, find_mask_problems
 from maskwise.review.records import DecisionDraft, DecisionFacts, EditedSample, Verdict
-from maskwise.schema import Answer, MaskType, Region, Sample
+from maskwise.schema import Answer, MaskType, Prediction, Region, Sample
 from maskwise.store import Dataset
 
 IMAGE_URL = "/review/api/images/"
@@ -52,18 +53,36 @@ class BlindOpinion(msgspec.Struct, frozen=True, kw_only=True):
     edit: EditedSample | None
 
 
+class CandidateRegion(msgspec.Struct, frozen=True, kw_only=True):
+    """A region of a prediction. Its score is not shown: people judge what they see."""
+
+    name: str | None
+    visible: Mask | None
+    amodal: Mask | None
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A prediction to judge, without anything that names its run. missing: there is none; why would name the model."""
+
+    answer: Answer | None
+    mask_type: MaskType | None
+    regions: list[CandidateRegion]
+    no_target: bool
+    missing: bool
+
+
 class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     """An item as a reviewer sees it; `docs/review_api.md` describes the fields."""
 
     item: int
     sample: str
-    kind: Literal["review", "adjudication"]
+    kind: Literal["review", "adjudication", "compare", "rate"]
     lease_expires: str | None
     image: ItemImage
     question: str
     cues: list[CueSpan]
     answer: Answer | None
-    mask_type: MaskType
+    mask_type: MaskType | None
     targets: list[ItemRegion]
     regions: list[ItemRegion]
     ignore: Mask | None
@@ -72,6 +91,7 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[MaskProblem]
     draft: DecisionDraft | None
     opinions: list[BlindOpinion]
+    candidates: list[Candidate]
 
 
 class ReviewerProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +135,6 @@ def view_item(
     """The item of a row of the dataset. opinions: for an adjudication, the decisions to choose from."""
     sample = dataset[item]
     row = int(dataset.samples.image[item])
-    image = dataset.image(row)
     # Targets come from the sample, whose version of a region may differ from that of the image.
     shown = {target.id for target in sample.targets}
     others = [region for region in dataset.regions_of(row) if region.id not in shown]
@@ -125,9 +144,7 @@ def view_item(
         sample=sample.id,
         kind="review" if opinions is None else "adjudication",
         lease_expires=None if expires is None else to_iso(expires),
-        image=ItemImage(
-            id=image.id, url=f"{IMAGE_URL}{row}", width=image.width, height=image.height
-        ),
+        image=_view_image(dataset, row),
         question=sample.question,
         cues=list(intent.spans),
         answer=sample.answer,
@@ -140,6 +157,68 @@ def view_item(
         problems=find_mask_problems(sample.targets),
         draft=draft,
         opinions=list(opinions or ()),
+        candidates=[],
+    )
+
+
+def view_judgment(
+    runs: JudgedRuns,
+    item: Any,
+    *,
+    expires: float | None,
+    draft: DecisionDraft | None,
+) -> ItemView:
+    """One or two predictions to judge. item: row of the table `items`.
+
+    Neither the runs nor the ground truth can be seen: what is asked for is in the question.
+    """
+    sample = runs.dataset[item.row]
+    sides = [item.left] if item.right is None else [item.left, item.right]
+    (intent,) = classify_intent([sample.question])
+    return ItemView(
+        item=item.item,
+        sample=item.sample,
+        kind="rate" if item.right is None else "compare",
+        lease_expires=None if expires is None else to_iso(expires),
+        image=_view_image(runs.dataset, int(runs.dataset.samples.image[item.row])),
+        question=sample.question,
+        cues=list(intent.spans),
+        answer=None,
+        mask_type=None,
+        targets=[],
+        regions=[],
+        ignore=None,
+        tags={},
+        flags=[],
+        problems=[],
+        draft=draft,
+        opinions=[],
+        candidates=[_view_candidate(runs.prediction(run, item.row)) for run in sides],
+    )
+
+
+def _view_candidate(prediction: Prediction | None) -> Candidate:
+    if prediction is None or prediction.error is not None:
+        return Candidate(
+            answer=None, mask_type=None, regions=[], no_target=False, missing=True
+        )
+    regions = [
+        CandidateRegion(name=region.name, visible=region.visible, amodal=region.amodal)
+        for region in prediction.regions
+    ]
+    return Candidate(
+        answer=prediction.answer,
+        mask_type=prediction.mask_type,
+        regions=regions,
+        no_target=prediction.no_target,
+        missing=False,
+    )
+
+
+def _view_image(dataset: Dataset, row: int) -> ItemImage:
+    image = dataset.image(row)
+    return ItemImage(
+        id=image.id, url=f"{IMAGE_URL}{row}", width=image.width, height=image.height
     )
 
 

@@ -85,15 +85,16 @@ def create_project(
     analyze_tables(connection)
 
 
-def check_project(connection: Connection, dataset: Dataset) -> bool:
-    """Whether the database has a review; StoreError if it is the review of another dataset."""
+def check_project(connection: Connection, hash: str, what: str) -> bool:
+    """Whether the database has a review; StoreError if it is that of something else. what: to review, in words."""
     row = connection.execute(select(tables.project)).first()
     if row is None:
         return False
-    if row.hash != dataset_hash(dataset):
+    if row.hash != hash:
+        judged = "" if row.mode is None else f" (--mode {row.mode})"
         raise StoreError(
-            f"the database holds the review of {row.name!r} ({row.path}), and {dataset.path} is another dataset or has "
-            "changed since; use another database (--db)"
+            f"the database holds the review of {row.name!r} ({row.path}){judged}, and {what}; "
+            "use another database (--db)"
         )
     return True
 
@@ -135,20 +136,25 @@ def dataset_hash(dataset: Dataset) -> str:
 
 def read_controls(path: Path, dataset: Dataset) -> dict[str, ControlAnswer]:
     """The control items of a JSONL file: {"sample": ID, "verdict": "accept" | "fix" | "reject", "edit": ...}."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from None
     answers = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, line in read_lines(path):
         try:
             control = msgspec.json.decode(line, type=ControlLine)
             answers[control.sample] = _to_answer(control, dataset)
         except (msgspec.DecodeError, UnicodeDecodeError, MaskwiseError) as error:
             raise RecordError(f"{path}, line {number}: {error}") from None
     return answers
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not empty, with their numbers."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, line
 
 
 def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:

@@ -140,6 +140,16 @@ def count_open(connection: Connection) -> int:
     return connection.execute(_COUNT_OPEN).scalar_one()
 
 
+def count_items(connection: Connection) -> int:
+    """How many items the review has."""
+    return connection.execute(_COUNT_ITEMS).scalar_one()
+
+
+def find_item(connection: Connection, item: int) -> Any:
+    """The row of an item that exists."""
+    return connection.execute(_FIND_ITEM, {"item_": item}).one()
+
+
 def _next_slot(connection: Connection, reviewer: Reviewer, held: int) -> Any:
     """The first free slot for a reviewer who holds so many, locked, or None. What the reviewer skipped comes last."""
     kinds = _kinds(connection, reviewer, held)
@@ -259,6 +269,8 @@ _COUNT_DONE = (
     .select_from(tables.slots)
     .where(slots.holder == _ME, slots.done.is_(True))
 )
+_COUNT_ITEMS = select(func.count()).select_from(tables.items)
+_FIND_ITEM = select(tables.items).where(tables.items.c.item == _ITEM)
 _COUNT_OPEN = (
     select(func.count())
     .select_from(tables.items)

@@ -9,16 +9,46 @@ from msgspec import UNSET, Meta, UnsetType
 from maskwise.masks import Mask
 from maskwise.schema import Answer, MaskType, Region
 
-Verdict = Literal["accept", "fix", "reject", "skip"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Verdict = Literal[
+    "accept", "fix", "reject", "skip", "left", "right", "tie", "bad", "rated"
+]
+"""`left`, `right`, `tie` and `bad` (both are) compare two predictions; `rated` comes with ratings of one."""
+
+Mode = Literal["check", "compare", "rate"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+"""What people do: check the samples of a dataset, compare two predictions, or rate one."""
+
+VERDICTS: dict[Mode, tuple[Verdict, ...]] = {
+    "check": ("accept", "fix", "reject", "skip"),
+    "compare": ("left", "right", "tie", "bad", "skip"),
+    "rate": ("rated", "skip"),
+}
+"""The verdicts of each mode."""
+
+BEST_RATING = 5
+"""Ratings go from 1 to this: most people tell five steps apart."""
 
 Role = Literal["reviewer", "adjudicator", "owner"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 SlotKind = Literal["review", "adjudication", "control"]
 
-STATUS_OF = {"accept": "accepted", "fix": "fixed", "reject": "rejected"}
+JUDGED = "judged"
+
+STATUS_OF = {
+    "accept": "accepted",
+    "fix": "fixed",
+    "reject": "rejected",
+    "left": JUDGED,
+    "right": JUDGED,
+    "tie": JUDGED,
+    "bad": JUDGED,
+    "rated": JUDGED,
+}
 """The status that a final verdict gives an item. Other statuses: `open` and `disputed`."""
+
+Ratings = dict[str, Annotated[int, Meta(ge=1, le=BEST_RATING)]]
+"""Ratings by criterion (`maskwise.review.criteria`)."""
 
 # In characters: many times what a question or an answer needs, little for a database.
 MAX_QUESTION = 2000
@@ -82,10 +112,15 @@ class DecisionDraft(Received, frozen=True, kw_only=True):
     note: Annotated[str, Meta(max_length=MAX_NOTE)] = ""
     edit: SampleEdit | None = None
     seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
+    ratings: Ratings = {}
+    criteria: tuple[str, ...] = ()
 
 
 class NewDecision(Received, frozen=True, kw_only=True):
-    """A decision as a reviewer sends it. `id` is made by the client: a repeated request is not counted twice."""
+    """A decision as a reviewer sends it. `id` is made by the client: a repeated request is not counted twice.
+
+    ratings: of one prediction. criteria: what decided between two.
+    """
 
     id: UUID
     item: int
@@ -94,6 +129,8 @@ class NewDecision(Received, frozen=True, kw_only=True):
     note: Annotated[str, Meta(max_length=MAX_NOTE)] = ""
     edit: SampleEdit | None = None
     seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
+    ratings: Ratings = {}
+    criteria: tuple[str, ...] = ()
     next: Annotated[int, Meta(ge=0, le=MAX_LEASED)] = 0
 
 
@@ -132,11 +169,14 @@ class DecidedPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     note: str = ""
     edit: EditedSample | None = None
     seconds: float | None = None
+    ratings: Ratings = {}
+    criteria: tuple[str, ...] = ()
 
 
 class ControlAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The known answer of a control item. `edit`: for `fix`, the corrected sample."""
+    """The known answer of a control item. `edit`: for `fix`, the corrected sample. `ratings`: those that are known."""
 
-    verdict: Literal["accept", "fix", "reject"]
+    verdict: Literal["accept", "fix", "reject", "left", "right", "tie", "bad", "rated"]
     reason: str | None = None
     edit: EditedSample | None = None
+    ratings: Ratings = {}

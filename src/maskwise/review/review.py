@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import MaskwiseError, StoreError
 from maskwise.masks import Mask
 from maskwise.review import decisions, project, tables
 from maskwise.review.audit_log import Event, page_of_events
@@ -36,12 +36,26 @@ from maskwise.review.items import (
     UndoResult,
     blind_opinions,
     view_item,
+    view_judgment,
+)
+from maskwise.review.judged_runs import JudgedRuns
+from maskwise.review.judgment_results import (
+    JudgmentResults,
+    compute_judgment_results,
+)
+from maskwise.review.judgments import (
+    Judgment,
+    JudgmentOptions,
+    create_judgments,
+    read_judgments,
 )
 from maskwise.review.project import ProjectOptions
 from maskwise.review.queue import (
     Lease,
     Reviewer,
+    count_items,
     count_open,
+    find_item,
     find_lease,
     lease_items,
     release_leases,
@@ -51,6 +65,7 @@ from maskwise.review.records import (
     DecisionDraft,
     DecisionFacts,
     EditedSample,
+    Mode,
     NewDecision,
     Role,
     SampleEdit,
@@ -74,7 +89,9 @@ class UnknownItemError(MaskwiseError):
 
 
 class Review:
-    """A dataset under review. lease_seconds: how long an item is kept for a reviewer who says nothing."""
+    """A dataset under review, or predictions for it. lease_seconds: how long an item is kept for a reviewer who says
+    nothing. runs: whose predictions are judged; None to check the dataset.
+    """
 
     def __init__(
         self,
@@ -82,27 +99,53 @@ class Review:
         database: ReviewDatabase,
         *,
         lease_seconds: float = 900.0,
+        runs: JudgedRuns | None = None,
     ) -> None:
-        self.dataset = dataset
+        self.dataset = dataset if runs is None else runs.dataset
         self.database = database
+        self.runs = runs
+        self.mode: Mode = "check" if runs is None else runs.mode
         self.lease_seconds = lease_seconds
+        self._items = 0
         self._open_items = 0
         self._open_until = 0.0
 
     # -- the project
 
-    def create(self, options: ProjectOptions | None = None) -> bool:
-        """Begin the review, unless the database has it already. Returns whether it was begun now."""
-        self.database.create_tables()
-        return self._write(
-            lambda connection: self._create(connection, options or ProjectOptions())
-        )
+    def create(
+        self,
+        options: ProjectOptions | None = None,
+        *,
+        judgments: JudgmentOptions | None = None,
+    ) -> bool:
+        """Begin the review, unless the database has it already. Returns whether it was begun now.
 
-    def _create(self, connection: Connection, options: ProjectOptions) -> bool:
-        if project.check_project(connection, self.dataset):
-            return False
-        project.create_project(connection, self.dataset, options)
-        return True
+        options: to check a dataset. judgments: to judge predictions.
+        """
+        self.database.create_tables()
+
+        def begin(connection: Connection) -> bool:
+            if self._is_begun(connection):
+                return False
+            if self.runs is None:
+                begun = options or ProjectOptions()
+                project.create_project(connection, self.dataset, begun)
+            else:
+                chosen = judgments or JudgmentOptions()
+                create_judgments(connection, self.runs, chosen)
+            return True
+
+        return self._write(begin)
+
+    def _is_begun(self, connection: Connection) -> bool:
+        """Whether the database has this review; StoreError if it has another one."""
+        if self.runs is None:
+            hash = project.dataset_hash(self.dataset)
+            what = f"{self.dataset.path} is another dataset or has changed since"
+        else:
+            hash = self.runs.hash
+            what = "these are other runs, or another mode, or a run has changed since"
+        return project.check_project(connection, hash, what)
 
     def exists(self) -> bool:
         """Whether the database has the review of this dataset; StoreError if it has that of another one."""
@@ -110,7 +153,7 @@ class Review:
             return False
         self.database.create_tables()
         with self.database.read() as connection:
-            return project.check_project(connection, self.dataset)
+            return self._is_begun(connection)
 
     def facts(self) -> Any:
         """The row of the project: hash, name, path, samples, double_share."""
@@ -158,6 +201,26 @@ class Review:
         """Progress, throughput, agreement and reviewers."""
         with self.database.read() as connection:
             return compute_review_stats(connection)
+
+    def judgments(self) -> list[Judgment]:
+        """All judgments of predictions that count, oldest first."""
+        with self.database.read() as connection:
+            return read_judgments(connection)
+
+    def results(self) -> JudgmentResults:
+        """What people say about the runs, and which metrics agree with them."""
+        if self.runs is None:
+            raise StoreError("this is the review of a dataset; results are about runs")
+        numbers = tables.runs.c
+        with self.database.read() as connection:
+            judgments = read_judgments(connection)
+            identical = connection.scalars(
+                select(numbers.identical).order_by(numbers.number)
+            ).all()
+            agreement = compute_review_stats(connection).agreement
+        return compute_judgment_results(
+            self.runs, judgments, identical=identical, agreement=agreement
+        )
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Make the state again from the audit log; returns the number of events, and what had to be left out."""
@@ -214,7 +277,8 @@ class Review:
                 raise BlindItemError(f"item {item} is not yours")
         if lease is not None:
             return self._show(reviewer, [lease])[0]
-        return view_item(self.dataset, item, expires=None, draft=None, opinions=None)
+        with self.database.read() as connection:
+            return self._view(connection, item)
 
     def renew(
         self, reviewer: Reviewer, renewed: Sequence[int], released: Sequence[int]
@@ -236,7 +300,7 @@ class Review:
     def decide(self, reviewer: Reviewer, decision: NewDecision) -> DecisionResult:
         """Store a decision, and lease `decision.next` items."""
         self._check_item(decision.item)
-        check_decision(decision)
+        check_decision(decision, self.mode)
         edited = None
         if decision.edit is not None:
             edited = self._apply_edit(decision.item, decision.edit)
@@ -280,7 +344,7 @@ class Review:
     def save_draft(self, reviewer: Reviewer, item: int, draft: DecisionDraft) -> float:
         """Keep an unfinished decision and renew the lease; returns the time."""
         self._check_item(item)
-        check_decision(draft)
+        check_decision(draft, self.mode)
         if draft.edit is not None:
             self._apply_edit(item, draft.edit)
 
@@ -342,16 +406,32 @@ class Review:
             for lease in leases:
                 if lease.kind == "adjudication":
                     opinions[lease.item] = blind_opinions(connection, lease.item)
-        return [
-            view_item(
-                self.dataset,
-                lease.item,
-                expires=lease.expires,
-                draft=drafts.get(lease.item),
-                opinions=opinions.get(lease.item),
-            )
-            for lease in leases
-        ]
+            return [
+                self._view(
+                    connection,
+                    lease.item,
+                    expires=lease.expires,
+                    draft=drafts.get(lease.item),
+                    opinions=opinions.get(lease.item),
+                )
+                for lease in leases
+            ]
+
+    def _view(
+        self,
+        connection: Connection,
+        item: int,
+        *,
+        expires: float | None = None,
+        draft: DecisionDraft | None = None,
+        opinions: list[BlindOpinion] | None = None,
+    ) -> ItemView:
+        if self.runs is not None:
+            row = find_item(connection, item)
+            return view_judgment(self.runs, row, expires=expires, draft=draft)
+        return view_item(
+            self.dataset, item, expires=expires, draft=draft, opinions=opinions
+        )
 
     def _apply_edit(self, item: int, edit: SampleEdit) -> EditedSample:
         sample = self.dataset[item]
@@ -360,10 +440,17 @@ class Review:
         return apply_edit(sample, regions, edit, size=(image.height, image.width))
 
     def _check_item(self, item: int) -> None:
-        if not 0 <= item < len(self.dataset):
-            raise UnknownItemError(
-                f"no item {item}: expected 0 to {len(self.dataset) - 1}"
-            )
+        count = self._count_items()
+        if not 0 <= item < count:
+            raise UnknownItemError(f"no item {item}: expected 0 to {count - 1}")
+
+    def _count_items(self) -> int:
+        if self.runs is None:
+            return len(self.dataset)
+        if not self._items:
+            with self.database.read() as connection:
+                self._items = count_items(connection)
+        return self._items
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         """Run a transaction. It is repeated where another one was in the way."""

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, func, select
 
 from maskwise.review import tables
 from maskwise.review.agreement import cohen_kappa, krippendorff_alpha
-from maskwise.review.audit_log import decode_edit, to_iso
+from maskwise.review.audit_log import decode_edit, decode_ratings, to_iso
 from maskwise.review.consensus import Opinion, agree, mask_ious
 from maskwise.review.reasons import REJECT_REASONS, ReasonTitle
-from maskwise.review.records import VERDICTS, ControlAnswer
+from maskwise.review.records import JUDGED, VERDICTS, ControlAnswer
 
 HOUR = 3600.0
 """Seconds."""
@@ -30,6 +30,7 @@ class ReviewProgress(msgspec.Struct, frozen=True, kw_only=True):
     fixed: int
     rejected: int
     disputed: int
+    judged: int
     decisions: int
     controls: int
 
@@ -147,6 +148,7 @@ def _progress(connection: Connection, decisions: int, controls: int) -> ReviewPr
         fixed=counts.get("fixed", 0),
         rejected=counts.get("rejected", 0),
         disputed=counts.get("disputed", 0),
+        judged=counts.get(JUDGED, 0),
         decisions=decisions,
         controls=controls,
     )
@@ -192,7 +194,7 @@ def _reviewer_stats(
         name=name,
         role=role,
         decisions=len(valid) - verdicts["skip"],
-        **{verdict: verdicts[verdict] for verdict in VERDICTS},
+        **{verdict: verdicts[verdict] for verdict in VERDICTS["check"]},
         undone=len(rows) - len(valid),
         seconds_median=statistics.median(seconds) if seconds else None,
         last=to_iso(rows[-1].at) if rows else None,
@@ -210,8 +212,9 @@ def _control_accuracy(
         if row.kind != "control" or row.verdict == "skip":
             continue
         known = controls[row.item]
-        answer = Opinion("", known.verdict, known.edit)
-        decision = Opinion(row.id, row.verdict, decode_edit(row.edit))
+        answer = Opinion("", known.verdict, known.edit, known.ratings)
+        ratings = decode_ratings(row.ratings)
+        decision = Opinion(row.id, row.verdict, decode_edit(row.edit), ratings)
         seen += 1
         right += agree(decision, answer)
     accuracy = right / seen if seen else None

@@ -43,8 +43,21 @@ project = Table(
     Column("path", Text, nullable=False),
     Column("samples", Integer, nullable=False),
     Column("double_share", Float, nullable=False),
+    Column("mode", Text),
 )
-"""One row: the reviewed dataset."""
+"""One row: the reviewed dataset. `mode`: what people do; empty for `check`."""
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("identical", Integer, nullable=False),
+)
+"""The runs whose predictions are judged. `identical`: questions that were left out, because another run predicts the
+same there.
+"""
 
 reviewers = Table(
     "reviewers",
@@ -64,9 +77,15 @@ items = Table(
     Column("status", Text, nullable=False, index=True),
     Column("final", Text),
     Column("control", Text),
+    Column("row", Integer),
+    Column("left", Integer),
+    Column("right", Integer),
 )
 """`item`: row of the sample in the dataset. `place`: position in the queue. `needed`: how many reviews. `final`: the
 decision that counts. `control`: for a control item the known answer, as JSON.
+
+Where predictions are judged, an item has a number of its own, `row` is that of the sample, `left` and `right` are
+numbers of runs (`right` is empty where one prediction is rated), and `sample` is unique by the number of the item.
 """
 
 slots = Table(
@@ -104,10 +123,12 @@ decisions = Table(
     Column("seconds", Float),
     Column("at", Float, nullable=False),
     Column("undone", Boolean, nullable=False),
+    Column("ratings", Text),
+    Column("criteria", Text),
     Index("decisions_item", "item"),
     Index("decisions_reviewer", "reviewer", "seq"),
 )
-"""`edit`: for a fix the complete edited sample, as JSON."""
+"""`edit`: for a fix the complete edited sample, as JSON. `ratings`: by criterion, `criteria`: a list, as JSON."""
 
 drafts = Table(
     "drafts",
@@ -118,7 +139,7 @@ drafts = Table(
     Column("body", Text, nullable=False),
 )
 
-DERIVED = (project, reviewers, items, slots, decisions)
+DERIVED = (project, runs, reviewers, items, slots, decisions)
 """What follows from the audit log."""
 
 _MESSAGE = "the audit log is append-only"
