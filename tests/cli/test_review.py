@@ -260,3 +260,65 @@ def test_a_dataset_in_place_of_a_subcommand_means_start(
     said = fail(capsys, monkeypatch, "review", tmp_path / "nothing")
     assert "neither a dataset folder" in said
     assert "Usage" in run("review", "--help").stdout
+
+
+def test_predictions_are_judged_from_start_to_results(
+    tmp_path: Path, oracle_run: Path, whole_image_run: Path
+) -> None:
+    """Names of runs are in the results for the owner; no reviewer gets them."""
+    runs = [tmp_path / "oracle", tmp_path / "whole"]
+    shutil.copytree(oracle_run, runs[0])
+    shutil.copytree(whole_image_run, runs[1])
+    options = ["--reviewers", "ada", "--port", "0", "--json", "--questions", "3"]
+    command = [*COMMAND, "--runs", *map(str, runs), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        started = json.loads(server.stdout.readline())
+        client = Client(started["address"])
+        session = client.sign_in(started["links"]["ada"].partition("#token=")[2])
+        assert session["mode"] == "compare"
+        assert session["criteria"][0]["code"] == "target"
+        replies = [session]
+        while (reply := client.ask("POST", "/queue", {"count": 1}))["items"]:
+            item = reply["items"][0]["item"]
+            decision = {"id": str(uuid4()), "item": item, "verdict": "left"}
+            replies += [reply, client.ask("POST", "/decisions", decision)]
+        assert client.call("GET", "/results")[0] == 403
+        owner = Client(started["address"])
+        owner.sign_in(started["links"]["owner"].partition("#token=")[2])
+        named = owner.ask("GET", "/results")
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+    shown = json.dumps(replies)
+    assert "oracle" not in shown
+    assert str(tmp_path) not in shown
+    assert [line["name"] for line in named["runs"]] == ["oracle", "whole"]
+    assert (tmp_path / "oracle_whole.judgments.sqlite").exists()
+    results = json.loads(run("review", "results", *runs, "--json").output)
+    assert results["judgments"] == 3
+    printed = run("review", "results", *runs).output
+    assert "oracle over whole" in printed
+    assert "3 judged" in run("review", "status", "--runs", *runs).output
+    out = tmp_path / "verdicts.jsonl"
+    written = run("review", "export", "--runs", *runs, "--out", out, "--json")
+    assert json.loads(written.output)["verdicts"] == 6
+    assert "rebuilt" in run("review", "rebuild", "--runs", *runs).output
+
+
+def test_options_of_datasets_and_of_runs_are_told_apart(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    oracle_run: Path,
+    whole_image_run: Path,
+) -> None:
+    def refused(*arguments: object) -> str:
+        return fail(capsys, monkeypatch, "review", *arguments)
+
+    runs = (oracle_run, whole_image_run)
+    assert "add --runs" in refused("start", *runs)
+    assert "add --runs" in refused("start", "world", "--mode", "rate")
+    adjudicated = refused("start", "--runs", *runs, "--adjudicators", "eve")
+    assert "all of them count" in adjudicated
+    dataset = ("--format", "dataset", "--out", "out")
+    assert "--format verdicts" in refused("export", "--runs", *runs, *dataset)
+    assert "has no review" in refused("results", *runs)

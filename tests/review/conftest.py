@@ -12,6 +12,7 @@ from maskwise.review.project import ProjectOptions
 from maskwise.review.review import Review
 from maskwise.store import Dataset
 from tests.review.datasets import write_samples
+from tests.review.judging import write_runs
 from tests.review.postgres import postgres_server
 
 StartReview = Callable[..., Review]
@@ -21,6 +22,14 @@ StartReview = Callable[..., Review]
 def cups(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """Twelve samples; the sixth and the eighth are flagged."""
     return write_samples(tmp_path_factory.mktemp("cups") / "data", 12, flagged=(5, 7))
+
+
+@pytest.fixture(scope="session")
+def cup_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Runs `good`, `fair` and `poor` on 24 questions about 12 images."""
+    folder = tmp_path_factory.mktemp("runs")
+    dataset = write_samples(folder / "data", 24, per_image=2)
+    return write_runs(folder, dataset)
 
 
 @pytest.fixture(scope="session")

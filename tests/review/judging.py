@@ -8,10 +8,12 @@ from uuid import UUID
 
 import msgspec
 import numpy as np
+from sqlalchemy import select
 
 from maskwise.harness.score import score
+from maskwise.review import tables
 from maskwise.review.database import ReviewDatabase
-from maskwise.review.judged_runs import JudgedRuns, open_judged_runs
+from maskwise.review.judged_runs import open_judged_runs
 from maskwise.review.judgments import JudgmentOptions
 from maskwise.review.queue import Reviewer
 from maskwise.review.records import Mode, NewDecision
@@ -24,7 +26,9 @@ SHIFTS = {"good": 0, "fair": 1, "poor": 3}
 """Pixels by which a run misses the cup, by its name."""
 
 
-def write_runs(folder: Path, dataset: Dataset, names: Sequence[str] = tuple(SHIFTS)) -> list[Path]:
+def write_runs(
+    folder: Path, dataset: Dataset, names: Sequence[str] = tuple(SHIFTS)
+) -> list[Path]:
     """Scored runs on the cups, one per name."""
     paths = []
     for name in names:
@@ -43,9 +47,7 @@ def write_runs(folder: Path, dataset: Dataset, names: Sequence[str] = tuple(SHIF
             )
             for sample in dataset
         ]
-        score(
-            predictions, dataset, folder / name, protocols=["strict"], progress=False
-        )
+        score(predictions, dataset, folder / name, protocols=["strict"], progress=False)
         paths.append(folder / name)
     return paths
 
@@ -56,8 +58,18 @@ def open_judgments(
     """A review of the predictions of runs, begun."""
     runs = open_judged_runs(paths, mode)
     review = Review(runs.dataset, ReviewDatabase(database), runs=runs)
+    _opened.append(review)
     review.create(judgments=JudgmentOptions(**options))
     return review
+
+
+_opened: list[Review] = []
+
+
+def close_judgments() -> None:
+    """Close the databases of all that `open_judgments` opened."""
+    while _opened:
+        _opened.pop().database.close()
 
 
 def judge(item: int, verdict: str, **fields: Any) -> NewDecision:
@@ -68,10 +80,6 @@ def judge(item: int, verdict: str, **fields: Any) -> NewDecision:
 
 def shown_runs(review: Review, item: int) -> tuple[int, int | None]:
     """The runs of an item: what only the owner can know."""
-    from sqlalchemy import select  # noqa: PLC0415
-
-    from maskwise.review import tables  # noqa: PLC0415
-
     with review.database.read() as connection:
         row = connection.execute(
             select(tables.items).where(tables.items.c.item == item)
@@ -93,9 +101,9 @@ class Rater:
     def work(self) -> int:
         """Judge all that is left; returns how many items that were."""
         count = 0
-        items = self.review.queue(self.reviewer, 8)
+        items = self.review.queue(self.reviewer, 1)
         while items:
-            decision = judge(items[0].item, self._prefer(items[0].item), next=8)
+            decision = judge(items[0].item, self._prefer(items[0].item), next=1)
             items = self.review.decide(self.reviewer, decision).items
             count += 1
         return count
@@ -104,4 +112,6 @@ class Rater:
         left, right = shown_runs(self.review, item)
         assert right is not None
         difference = self.strengths[left] - self.strengths[right]
-        return "left" if self.chance.random() < 1 / (1 + np.exp(-difference)) else "right"
+        return (
+            "left" if self.chance.random() < 1 / (1 + np.exp(-difference)) else "right"
+        )

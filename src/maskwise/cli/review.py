@@ -1,7 +1,7 @@
-"""`maskwise review`: people check a dataset on a web page; status, export, import and rebuild."""
+"""`maskwise review`: people check a dataset, or judge predictions, on a web page; status, results, export, rebuild."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from maskwise.cli.options import (
     DatasetName,
     ImagesFolder,
     Overwrite,
+    ShowAll,
     argument,
 )
 from maskwise.errors import MaskwiseError, MissingDependencyError, StoreError
@@ -52,10 +53,43 @@ DatabaseUrl = Annotated[
 ]
 
 
+DatasetOrRuns = Annotated[
+    list[str],
+    argument(
+        "DATASET",
+        "A dataset, as for other commands; with --runs, run folders instead.",
+    ),
+]
+JudgeRuns = Annotated[
+    bool,
+    typer.Option(
+        "--runs",
+        help="People judge the predictions of these runs, without knowing whose they are.",
+    ),
+]
+JudgeMode = Annotated[
+    Literal["compare", "rate"] | None,
+    typer.Option(
+        help="With --runs: compare two predictions of a question, or rate one by one.",
+        show_default="compare",
+    ),
+]
+
+
 @app.command(START, cls=HelpfulCommand)
 def start(
-    dataset: DatasetName,
+    dataset: DatasetOrRuns,
     *,
+    runs: JudgeRuns = False,
+    mode: JudgeMode = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --runs: how many questions to draw at random. Stays as it was begun.",
+            show_default="all",
+        ),
+    ] = None,
     reviewers: Annotated[
         str, typer.Option(help="Pseudonyms, separated by commas.")
     ] = "reviewer",
@@ -102,28 +136,36 @@ def start(
 ) -> None:
     """Open the review page of a dataset and print a personal link for each reviewer and for the owner.
 
-    Links are printed when a reviewer is added; the database stores only hashes of their tokens. docs/review.md has
-    more.
+    With --runs, people judge predictions: which of two is better, or how good one is. Links are printed when a reviewer
+    is added; the database stores only hashes of their tokens. docs/review.md has more.
 
     Example: maskwise review start data/val --reviewers ada,bob --double-share 0.2
     """
-    review = _open(dataset, db, images, lease_seconds=lease_seconds)
+    if not runs and (mode is not None or questions is not None):
+        raise MaskwiseError("--mode and --questions are for judging runs; add --runs")
+    if runs and adjudicators:
+        raise MaskwiseError(
+            "judgments are not adjudicated: all of them count; leave out --adjudicators"
+        )
+    review = _open(
+        dataset, db, images, runs=runs, mode=mode, lease_seconds=lease_seconds
+    )
     review.check_integrity()
     try:
-        from maskwise.review.project import ProjectOptions, read_controls
         from maskwise.server.review_server import load_refiner, serve_review
     except ImportError as error:
         raise _missing(error) from None
-    known_answers = {} if controls is None else read_controls(controls, review.dataset)
-    options = ProjectOptions(double_share=double_share or 0.0, controls=known_answers)
+    create = _beginning(review, double_share or 0.0, controls, questions)
     tokens: dict[str, str] = {}
 
     def begin() -> None:
         with review.database.remove_on_error():
-            is_new = review.create(options)
+            is_new = create()
             if not is_new:
                 _check_unchanged(
-                    review, double_share, has_controls=controls is not None
+                    review,
+                    double_share,
+                    has_others=controls is not None or questions is not None,
                 )
             new_tokens = _add_reviewers(
                 review, reviewers, adjudicators, new_links=new_links
@@ -143,7 +185,11 @@ def start(
 
 @app.command("status", cls=HelpfulCommand)
 def show_status(
-    dataset: DatasetName, *, db: DatabaseUrl = None, as_json: AsJson = False
+    dataset: DatasetOrRuns,
+    *,
+    runs: JudgeRuns = False,
+    db: DatabaseUrl = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show progress, reviewers, agreement and reject reasons of a review.
 
@@ -156,7 +202,7 @@ def show_status(
     from maskwise.cli.output import print_json
     from maskwise.cli.review_table import print_review_stats
 
-    review = _open_begun(dataset, db)
+    review = _open_begun(dataset, db, runs=runs)
     stats = review.stats()
     if as_json:
         print_json(stats)
@@ -164,17 +210,45 @@ def show_status(
         print_review_stats(msgspec.to_builtins(stats))
 
 
+@app.command("results", cls=HelpfulCommand)
+def show_results(
+    dataset: Annotated[list[str], argument("RUN", "The run folders that are judged.")],
+    *,
+    db: DatabaseUrl = None,
+    show_all: ShowAll = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what people say about runs: strengths, win rates or ratings, agreement, time, and which metrics agree.
+
+    strength: Bradley-Terry, in log odds. metrics: of the judgments that prefer a run, how many does the metric prefer
+    the same way.
+
+    Example: maskwise review results runs/a runs/b
+    """
+    from maskwise.cli.judgment_table import print_judgment_results
+    from maskwise.cli.output import print_json
+
+    results = _open_begun(dataset, db, runs=True).results()
+    if as_json:
+        print_json(results)
+    else:
+        print_judgment_results(results, show_all=show_all)
+
+
 @app.command("export", cls=HelpfulCommand)
 def export(
-    dataset: DatasetName,
+    dataset: DatasetOrRuns,
     *,
     out: Annotated[Path, typer.Option(help="Folder to write.")],
+    runs: JudgeRuns = False,
     format: Annotated[
-        Literal["dataset", "labelstudio"],
+        Literal["dataset", "labelstudio", "verdicts"] | None,
         typer.Option(
-            help="dataset: the accepted samples. labelstudio: what is still open, as Label Studio tasks."
+            help="dataset: the accepted samples. labelstudio: what is still open, as Label Studio tasks. "
+            "verdicts: people's judgments of runs as a file of JSON lines, for `maskwise judge calibrate`.",
+            show_default="dataset; verdicts with --runs",
         ),
-    ] = "dataset",
+    ] = None,
     db: DatabaseUrl = None,
     images: ImagesFolder = None,
     overwrite: Overwrite = False,
@@ -182,16 +256,28 @@ def export(
 ) -> None:
     """Write the accepted and fixed samples as a dataset, with who decided what in provenance.jsonl.
 
-    Undecided, disputed and rejected samples are left out and counted.
+    Undecided, disputed and rejected samples are left out and counted. With --runs, write people's judgments.
 
     Example: maskwise review export data/val --out data/val_reviewed
     """
     from maskwise.cli.output import print_json
 
-    review = _open_begun(dataset, db, images)
+    if format is not None and (format == "verdicts") != runs:
+        raise MaskwiseError(
+            "--format verdicts is for runs (--runs), others for datasets"
+        )
+    review = _open_begun(dataset, db, images, runs=runs)
     from maskwise.review.export import export_review
     from maskwise.review.labelstudio import write_labelstudio
+    from maskwise.review.verdicts import export_verdicts
 
+    if runs:
+        count = export_verdicts(review, out)
+        if as_json:
+            print_json({"out": str(out), "verdicts": count})
+        else:
+            echo(f"{out}: {count} verdicts")
+        return
     if format == "labelstudio":
         count = write_labelstudio(review, out)
         if as_json:
@@ -242,7 +328,7 @@ def import_decisions(
         file,
         when=is_dataset(file) and not is_dataset(dataset),
     )
-    review = _open_begun(dataset, db)
+    review = _open_begun([dataset], db)
     from maskwise.review.labelstudio import import_labelstudio
     from maskwise.review.queue import Reviewer
 
@@ -261,7 +347,11 @@ def import_decisions(
 
 @app.command("rebuild", cls=HelpfulCommand)
 def rebuild(
-    dataset: DatasetName, *, db: DatabaseUrl = None, as_json: AsJson = False
+    dataset: DatasetOrRuns,
+    *,
+    runs: JudgeRuns = False,
+    db: DatabaseUrl = None,
+    as_json: AsJson = False,
 ) -> None:
     """Rebuild the state of a review from its audit log; a damaged SQLite file is replaced and kept beside it.
 
@@ -269,9 +359,9 @@ def rebuild(
     """
     from maskwise.cli.output import print_json
 
-    review = _open(dataset, db)
+    review = _open(dataset, db, runs=runs)
     if not review.is_damaged() and not review.exists():
-        raise _not_begun(review, dataset)
+        raise _not_begun(review)
     count, left_out = review.rebuild()
     if as_json:
         print_json({"events": count, "left_out": left_out})
@@ -282,12 +372,21 @@ def rebuild(
 
 
 def _open(
-    dataset: str,
+    dataset: Sequence[str],
     db: str | None,
     images: Path | None = None,
     *,
+    runs: bool = False,
+    mode: Literal["compare", "rate"] | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> "Review":
+    """The review of a dataset, or of the predictions of runs."""
+    if runs:
+        return _open_runs(dataset, db, mode, lease_seconds)
+    if len(dataset) != 1:
+        raise MaskwiseError(
+            f"expected one dataset, found {len(dataset)}; to judge the predictions of runs, add --runs"
+        )
     from maskwise.datasets import BUNDLED_DATASETS, find_dataset
     from maskwise.store import Dataset
 
@@ -296,26 +395,73 @@ def _open(
         from maskwise.review.review import Review
     except ImportError as error:
         raise _missing(error) from None
-    folder = find_dataset(dataset)
+    (name,) = dataset
+    folder = find_dataset(name)
     # The bundled dataset may lie where users cannot write.
-    place = Path(dataset) if dataset in BUNDLED_DATASETS else folder
+    place = Path(name) if name in BUNDLED_DATASETS else folder
     database = ReviewDatabase(db or default_database(place))
     data = Dataset.open(folder, image_root=images)
     return Review(data, database, lease_seconds=lease_seconds)
 
 
-def _open_begun(dataset: str, db: str | None, images: Path | None = None) -> "Review":
-    review = _open(dataset, db, images)
+def _open_runs(
+    folders: Sequence[str],
+    db: str | None,
+    mode: Literal["compare", "rate"] | None,
+    lease_seconds: float,
+) -> "Review":
+    """mode: None for the one with which the review was begun."""
+    try:
+        from maskwise.review.database import ReviewDatabase, judgment_database
+        from maskwise.review.judged_runs import open_judged_runs
+        from maskwise.review.project import stored_mode
+        from maskwise.review.review import Review
+    except ImportError as error:
+        raise _missing(error) from None
+    database = ReviewDatabase(db or judgment_database([Path(name) for name in folders]))
+    judged = open_judged_runs(folders, mode or stored_mode(database) or "compare")
+    return Review(judged.dataset, database, lease_seconds=lease_seconds, runs=judged)
+
+
+def _open_begun(
+    dataset: Sequence[str],
+    db: str | None,
+    images: Path | None = None,
+    *,
+    runs: bool = False,
+) -> "Review":
+    review = _open(dataset, db, images, runs=runs)
     review.check_integrity()
     if not review.exists():
-        raise _not_begun(review, dataset)
+        raise _not_begun(review)
     return review
 
 
-def _not_begun(review: "Review", dataset: str) -> StoreError:
+def _not_begun(review: "Review") -> StoreError:
     return StoreError(
-        f"{review.database.name} has no review; begin one: maskwise review {dataset}"
+        f"{review.database.name} has no review; begin one: maskwise review start {review.arguments}"
     )
+
+
+def _beginning(
+    review: "Review",
+    double_share: float,
+    controls: Path | None,
+    questions: int | None,
+) -> Callable[[], bool]:
+    """A function that begins the review, unless it was begun before; what it needs is read now."""
+    from maskwise.review.judgments import JudgmentOptions, read_judgment_controls
+    from maskwise.review.project import ProjectOptions, read_controls
+
+    if review.runs is None:
+        known = {} if controls is None else read_controls(controls, review.dataset)
+        options = ProjectOptions(double_share=double_share, controls=known)
+        return lambda: review.create(options)
+    answers = [] if controls is None else read_judgment_controls(controls, review.runs)
+    judgments = JudgmentOptions(
+        double_share=double_share, samples=questions, controls=answers
+    )
+    return lambda: review.create(judgments=judgments)
 
 
 def _missing(error: ImportError) -> MissingDependencyError:
@@ -323,14 +469,15 @@ def _missing(error: ImportError) -> MissingDependencyError:
 
 
 def _check_unchanged(
-    review: "Review", double_share: float | None, *, has_controls: bool
+    review: "Review", double_share: float | None, *, has_others: bool
 ) -> None:
     """Refuse options that can only be chosen at the beginning."""
     before = review.facts().double_share
-    if has_controls or (double_share is not None and double_share != before):
+    if has_others or (double_share is not None and double_share != before):
         raise MaskwiseError(
-            f"{review.database.name}: this review was begun with --double-share {before:g} and its control items, "
-            "which stay; leave out --double-share and --controls, or begin another review (--db)"
+            f"{review.database.name}: this review was begun with --double-share {before:g}, its control items and "
+            "its questions, which stay; leave out --double-share, --controls and --questions, or begin another review "
+            "(--db)"
         )
 
 
@@ -365,8 +512,11 @@ def _print_links(
     if as_json:
         echo(json.dumps({"address": address, "links": links}))
         return
+    what = f"review of {review.dataset.name}"
+    if review.runs is not None:
+        what = f"judgments of {', '.join(review.runs.names)}"
     echo(
-        f"review of {review.dataset.name} at {address} (Ctrl-C ends it; {review.database.name} keeps everything)"
+        f"{what} at {address} (Ctrl-C ends it; {review.database.name} keeps everything)"
     )
     for name, link in links.items():
         echo(f"  {name}: {link}")

@@ -20,10 +20,10 @@ PRIOR_TIES = 1.0
 """Ties that every compared pair is given in addition."""
 
 MAX_STEPS = 100
-LARGEST_STEP = 2.0
-"""Newton's method: a longer step, from where the likelihood is flat, would overshoot."""
+"""Of Newton's method, which needs about six."""
 
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9
+"""The last step: far below any interval."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,10 @@ def fit_strengths(made: Comparisons, runs: int, level: float = 0.95) -> Strength
         expected = _probabilities(strengths)
         surprise = wins - (wins + wins.T) * expected
         step = _inverse_information(wins, expected) @ surprise.sum(1)
-        step *= min(1.0, LARGEST_STEP / max(np.abs(step).max(), TOLERANCE))
+        step -= step.mean()
+        # A full step may overshoot where the likelihood is flat; it is concave, so a shorter one rises.
+        while _likelihood(strengths + step, wins) < _likelihood(strengths, wins):
+            step = step / 2
         strengths = strengths + step
         if np.abs(step).max() < TOLERANCE:
             break
@@ -102,12 +105,22 @@ def _probabilities(strengths: Float64Array) -> Float64Array:
     return probabilities
 
 
+def _likelihood(strengths: Float64Array, wins: Float64Array) -> float:
+    """The logarithm of the likelihood."""
+    differences = strengths[None] - strengths[:, None]
+    return float(-(wins * np.logaddexp(0, differences)).sum())
+
+
 def _inverse_information(wins: Float64Array, expected: Float64Array) -> Float64Array:
     """The inverse of the information matrix among strengths with the mean 0, float64 [n, n]."""
     weight = (wins + wins.T) * expected * (1 - expected)
     np.fill_diagonal(weight, 0.0)
     information = np.diag(weight.sum(1)) - weight
-    return np.asarray(np.linalg.pinv(information, hermitian=True), np.float64)
+    # Adding the same to all strengths changes nothing: this direction gets the scale of the others, and is taken out.
+    mean = np.full_like(weight, 1 / len(weight))
+    scale = np.trace(information) / len(weight)
+    inverse: Float64Array = np.linalg.inv(information + scale * mean) - mean / scale
+    return inverse
 
 
 def _is_connected(compared: BoolArray) -> bool:

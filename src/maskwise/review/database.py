@@ -10,7 +10,7 @@ The write-ahead log (FILE-wal) is copied into the SQLite file at every CHECKPOIN
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -39,6 +39,9 @@ CHECKPOINT_MS = 2000
 
 CONNECTIONS = 16
 """Requests that use the database at once: enough for fifty reviewers, few for a shared PostgreSQL server."""
+
+MAX_FILE_NAME = 150
+"""Characters of the names of runs in a file name; file systems allow 255."""
 
 _CHECKPOINTS = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
 SQLITE = "sqlite"
@@ -233,6 +236,13 @@ def default_database(dataset: Path) -> Path:
     """The SQLite file of a review: beside the dataset folder."""
     folder = dataset.absolute()
     return folder.with_name(f"{folder.name}.review.sqlite")
+
+
+def judgment_database(runs: Sequence[Path]) -> Path:
+    """The SQLite file of a review of predictions: beside the first run, named after all."""
+    folders = [run.absolute() for run in runs]
+    names = "_".join(folder.name for folder in folders)[:MAX_FILE_NAME]
+    return folders[0].with_name(f"{names}.judgments.sqlite")
 
 
 def _add_missing_columns(connection: Connection) -> None:

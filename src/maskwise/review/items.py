@@ -53,7 +53,7 @@ class BlindOpinion(msgspec.Struct, frozen=True, kw_only=True):
     edit: EditedSample | None
 
 
-class CandidateRegion(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedRegion(msgspec.Struct, frozen=True, kw_only=True):
     """A region of a prediction. Its score is not shown: people judge what they see."""
 
     name: str | None
@@ -61,12 +61,12 @@ class CandidateRegion(msgspec.Struct, frozen=True, kw_only=True):
     amodal: Mask | None
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedPrediction(msgspec.Struct, frozen=True, kw_only=True):
     """A prediction to judge, without anything that names its run. missing: there is none; why would name the model."""
 
     answer: Answer | None
     mask_type: MaskType | None
-    regions: list[CandidateRegion]
+    regions: list[JudgedRegion]
     no_target: bool
     missing: bool
 
@@ -91,7 +91,7 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[MaskProblem]
     draft: DecisionDraft | None
     opinions: list[BlindOpinion]
-    candidates: list[Candidate]
+    candidates: list[JudgedPrediction]
 
 
 class ReviewerProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,20 +193,20 @@ def view_judgment(
         problems=[],
         draft=draft,
         opinions=[],
-        candidates=[_view_candidate(runs.prediction(run, item.row)) for run in sides],
+        candidates=[_view_prediction(runs.prediction(run, item.row)) for run in sides],
     )
 
 
-def _view_candidate(prediction: Prediction | None) -> Candidate:
+def _view_prediction(prediction: Prediction | None) -> JudgedPrediction:
     if prediction is None or prediction.error is not None:
-        return Candidate(
+        return JudgedPrediction(
             answer=None, mask_type=None, regions=[], no_target=False, missing=True
         )
     regions = [
-        CandidateRegion(name=region.name, visible=region.visible, amodal=region.amodal)
+        JudgedRegion(name=region.name, visible=region.visible, amodal=region.amodal)
         for region in prediction.regions
     ]
-    return Candidate(
+    return JudgedPrediction(
         answer=prediction.answer,
         mask_type=prediction.mask_type,
         regions=regions,

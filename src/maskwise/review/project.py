@@ -18,9 +18,11 @@ from sqlalchemy import Connection, select
 from maskwise.errors import MaskwiseError, RecordError, StoreError, UnknownNameError
 from maskwise.review import tables
 from maskwise.review.audit_log import analyze_tables, append_event
+from maskwise.review.database import ReviewDatabase
 from maskwise.review.edits import InvalidDecisionError, apply_edit
+from maskwise.review.integrity import find_damage
 from maskwise.review.items import FLAGS_TAG, sample_flags
-from maskwise.review.records import ROLES, ControlAnswer, Role, SampleEdit
+from maskwise.review.records import ROLES, ControlAnswer, Mode, Role, SampleEdit
 from maskwise.store import Dataset
 
 ITEMS_PER_EVENT = 5000
@@ -97,6 +99,17 @@ def check_project(connection: Connection, hash: str, what: str) -> bool:
             "use another database (--db)"
         )
     return True
+
+
+def stored_mode(database: ReviewDatabase) -> Mode | None:
+    """How predictions are judged in a review that exists; None for a new or damaged database, and for a dataset."""
+    if database.is_missing() or find_damage(database):
+        return None
+    database.create_tables()
+    with database.read() as connection:
+        row = connection.execute(select(tables.project)).first()
+    mode: Mode | None = None if row is None else row.mode
+    return mode
 
 
 def add_reviewer(

@@ -232,7 +232,14 @@ class Review:
 
     def check_integrity(self) -> None:
         """DamagedReviewError, which says what is damaged and what to do; nothing is written."""
-        check_integrity(self.database, str(self.dataset.path))
+        check_integrity(self.database, self.arguments)
+
+    @property
+    def arguments(self) -> str:
+        """What a command is given to open this review."""
+        if self.runs is None:
+            return str(self.dataset.path)
+        return " ".join(["--runs", *(run.location for run in self.runs.runs)])
 
     # -- the queue
 

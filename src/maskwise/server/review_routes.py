@@ -22,9 +22,11 @@ from msgspec import Meta
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.review.audit_log import to_iso
+from maskwise.review.criteria import RATING_NAMES, Criterion, list_criteria
 from maskwise.review.database import DamagedReviewError, DatabaseUnavailableError
 from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.items import DecisionResult, ItemView, QueueResult, UndoResult
+from maskwise.review.judgment_results import JudgmentResults
 from maskwise.review.mask_problems import RepairedMasks, repair_masks
 from maskwise.review.queue import Reviewer
 from maskwise.review.reasons import REJECT_REASONS, ReasonTitle
@@ -40,6 +42,7 @@ from maskwise.review.records import (
     MAX_TARGETS,
     DecisionDraft,
     DecisionFacts,
+    Mode,
     NewDecision,
     Received,
     Role,
@@ -161,7 +164,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     csrf: str
     project: ProjectFacts
+    mode: Mode
     reasons: list[ReasonTitle]
+    criteria: list[Criterion]
+    rating_names: tuple[str, ...]
     limits: dict[str, int]
     lease_seconds: float
     refine: bool
@@ -439,6 +445,12 @@ def read_stats(review: TheReview, owner: TheOwner) -> ReviewStats:
     return review.stats()
 
 
+@get("/results", sync_to_thread=True, responses=errors(401, 403, 422, 503))
+def read_results(review: TheReview, owner: TheOwner) -> JudgmentResults:
+    """What people say about the judged runs, with their names; for the owner."""
+    return review.results()
+
+
 @get("/events", sync_to_thread=True, responses=errors(401, 403, 422, 503))
 def read_events(
     review: TheReview,
@@ -495,6 +507,7 @@ def review_router(
             refine,
             read_image,
             read_stats,
+            read_results,
             read_events,
             add_reviewer,
         ],
@@ -531,7 +544,10 @@ def make_session(
         role=reviewer.role,
         csrf=csrf_of(token),
         project=project,
+        mode=review.mode,
         reasons=reasons,
+        criteria=list_criteria(),
+        rating_names=RATING_NAMES,
         limits=LIMITS,
         lease_seconds=review.lease_seconds,
         refine=refiner is not None,
