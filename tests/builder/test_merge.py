@@ -208,15 +208,8 @@ def test_questions_about_a_merged_dataset_say_source_and_split(tmp_path: Path) -
     tags = {sample.image_id: sample.tags for sample in built}
     assert (tags["a"]["source"], tags["a"]["split"]) == ("a", "train")
     assert (tags["b"]["source"], tags["b"]["split"]) == ("b", "val")
-    run(
-        "build",
-        "r2sm",
-        tmp_path / "a",
-        "--source",
-        tmp_path / "b",
-        "--out",
-        tmp_path / "c",
-    )
+    several = (tmp_path / "a", tmp_path / "b")
+    run("build", "r2sm", *several, "--out", tmp_path / "c")
     assert len(Dataset.open(tmp_path / "c")) == len(built)
 
 

@@ -45,6 +45,16 @@ def test_depth_goes_by_order_with_gaps(tmp_path: Path, path: Path) -> None:
     assert [region.order for region in scene.regions] == [1, 4]
 
 
+def test_stuff_is_left_out_on_request(tmp_path: Path, path: Path) -> None:
+    grass = REGION | {"name": "grass", "order": 2, "isStuff": 1}
+    with_regions(path, REGION | {"isStuff": 0}, grass, depth_constraint="1-2")
+    (scene,), _ = read("cocoa", tmp_path)
+    assert [region.name for region in scene.regions] == ["phone", "grass"]
+    (scene,), diagnostics = read("cocoa", tmp_path, options={"stuff": "skip"})
+    assert [region.name for region in scene.regions] == ["phone"]
+    assert reasons(diagnostics, kept=True) == []
+
+
 def test_a_hidden_region_has_an_empty_visible_mask(tmp_path: Path, path: Path) -> None:
     with_regions(
         path,

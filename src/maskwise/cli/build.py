@@ -30,19 +30,21 @@ from maskwise.cli.options import (
     Overwrite,
     RayAddress,
     Workers,
+    argument,
 )
 from maskwise.errors import MaskwiseError, UnknownNameError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
     from maskwise.builder.build_summary import BuildSummary
+    from maskwise.builder.cocoa_cls import MatchingSummary
     from maskwise.builder.language_model import LanguageModel
     from maskwise.builder.pipeline import BuildOptions
     from maskwise.builder.recipe import Recipe
     from maskwise.store import Dataset
 
 EXAMPLES = {
-    "amodal-reason-seg": "cocoa_val --out ars_val",
+    "amodal-reason-seg": "cocoa_val d2sa_val --out ars_val",
     "r2sm": "cocoa_val --out r2sm_val --writer anthropic --model claude-sonnet-5",
     "mmr": "paco_val --out mmr_val --writer openai --model gpt-5-mini --budget 20",
 }
@@ -103,16 +105,15 @@ def _recipe_command(name: str, description: str) -> TyperCommand:
 
 def build_with_recipe(
     context: typer.Context,
-    dataset: DatasetName,
+    dataset: Annotated[
+        list[str],
+        argument(
+            "DATASET...",
+            "Dataset folders, releases or names; several are merged first, in OUT.sources.",
+        ),
+    ],
     *,
     out: OutOption,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Also ask about the images of this dataset. {SEVERAL}",
-            show_default=False,
-        ),
-    ] = None,
     writer: Annotated[
         str,
         typer.Option(
@@ -162,7 +163,7 @@ def build_with_recipe(
     from maskwise.engines import EngineOptions
 
     recipe = find_recipe(str(context.info_name))
-    data = _open_sources([dataset, *(source or ())], images, out)
+    data = _open_sources(dataset, images, out)
     image_count = _count_images(data, limit)
     language_model = _open_model(
         writer,
@@ -278,6 +279,67 @@ def build_occluded(
     )
 
 
+@app.command("cocoa-cls", cls=HelpfulCommand)
+def build_cocoa_cls(
+    dataset: DatasetName,
+    *,
+    instances: Annotated[
+        str, typer.Option(help="The COCO instances of the same images, a dataset.")
+    ],
+    out: OutOption,
+    min_iou: Annotated[
+        float,
+        typer.Option(help="Smallest IoU of a visible mask and its instance."),
+    ] = 0.75,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rebuild COCOA-cls: the regions of COCOA that are COCO instances, with COCO's categories.
+
+    OUT/matches.jsonl says for every region of COCOA what it matched, OUT/matching.json counts.
+
+    Example: maskwise build cocoa-cls cocoa_val --instances coco_val2014 --out cocoa_cls_val
+    """
+    from maskwise.builder.cocoa_cls import rebuild_cocoa_cls
+    from maskwise.cli.output import print_json
+    from maskwise.datasets import load_dataset
+    from maskwise.progress_bars import make_progress
+
+    cocoa = load_dataset(dataset)
+    with make_progress(quiet=as_json) as progress:
+        task = progress.add_task("images", total=len(cocoa.images))
+        summary = rebuild_cocoa_cls(
+            cocoa,
+            load_dataset(instances),
+            out,
+            min_iou=min_iou,
+            overwrite=overwrite,
+            done=lambda: progress.advance(task),
+        )
+    if as_json:
+        print_json(summary)
+    else:
+        _print_matching(summary)
+
+
+def _print_matching(summary: "MatchingSummary") -> None:
+    echo(
+        f"{summary.out}: {summary.matched:,} of {summary.regions:,} regions match one of {summary.instances:,} "
+        f"instances with IoU {summary.min_iou:g} or more, in {summary.images_kept:,} of {summary.images:,} images"
+    )
+    if summary.published is not None:
+        echo(f"  published: {summary.published:,} objects in this split")
+    if summary.unknown_images:
+        echo(f"  {summary.unknown_images:,} images have no instances under their id")
+    if summary.taken:
+        echo(f"  {summary.taken:,} regions: their instance fits another region better")
+    for band, count in summary.best_iou.items():
+        echo(f"  best IoU {band}: {count:,} regions")
+    common = list(summary.categories.items())[:10]
+    listed = ", ".join(f"{name} {count:,}" for name, count in common)
+    echo(f"  {len(summary.categories):,} categories, most frequent: {listed}")
+
+
 def _open_sources(names: list[str], images: Path | None, out: Path) -> "Dataset":
     """The dataset to build from; several are merged first, in the folder OUT.sources."""
     from maskwise.builder.merge import merge_datasets
@@ -288,7 +350,7 @@ def _open_sources(names: list[str], images: Path | None, out: Path) -> "Dataset"
         return load_dataset(names[0], images=images)
     if images is not None:
         raise MaskwiseError(
-            "--images is the folder of one dataset: with --source, merge the datasets first (maskwise merge)"
+            "--images is the folder of one dataset: merge several datasets first (maskwise merge)"
         )
     merged = out.with_name(f"{out.name}.sources")
     merge_datasets([load_dataset(name) for name in names], merged, overwrite=True)

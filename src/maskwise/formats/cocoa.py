@@ -4,6 +4,7 @@ An entry of `annotations` is one person's annotation of one image. A region's `s
 `[x, y, ...]`, its amodal outline. `visible_mask` exists only if the region is occluded; without it the region is fully
 visible. `order` is the depth, 1 in front; it may have gaps, and `size` may exceed the number of regions, so positions
 in the list are not used. `depth_constraint` ("1-2,1-5": 1 lies over 2) is checked against the orders but not stored.
+Regions marked as stuff (`isStuff`: sky, grass) are read like others, or left out with the option `stuff=skip`.
 
 If an image has several annotators, each annotation becomes an image of its own (`image@annotation`) with the same file.
 """
@@ -11,6 +12,7 @@ If an image has several annotators, each annotation becomes an image of its own 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
@@ -58,19 +60,22 @@ class CocoaRegion(msgspec.Struct, frozen=True):
     name: str
     order: int | None = None
     visible_mask: msgspec.Raw = FULLY_VISIBLE
+    isStuff: int | bool = 0
 
 
-def read(context: ReadContext) -> AnnotatedImages:
+def read(
+    context: ReadContext, *, stuff: Literal["keep", "skip"] = "keep"
+) -> AnnotatedImages:
     """Annotated images with their regions."""
     file = read_json(context.annotations, CocoaFile)
+    annotations = _image_annotations(context, file, with_stuff=stuff == "keep")
     return AnnotatedImages(
-        len(file.annotations),
-        decode_annotations(_image_annotations(context, file), context.diagnostics),
+        len(file.annotations), decode_annotations(annotations, context.diagnostics)
     )
 
 
 def _image_annotations(
-    context: ReadContext, file: CocoaFile
+    context: ReadContext, file: CocoaFile, *, with_stuff: bool
 ) -> Iterator[ImageAnnotation]:
     images = read_images(context, file.images)
     licenses = read_licenses(file.licenses)
@@ -94,6 +99,7 @@ def _image_annotations(
             region_annotations = (
                 _to_region(position, region, record)
                 for position, region in regions.items()
+                if with_stuff or not region.isStuff
             )
             yield ImageAnnotation(image, context.file, tuple(region_annotations))
 
