@@ -33,7 +33,7 @@ BANDS = (0.25, 0.5, 0.75, 0.9)
 """Where the bands of the best IoU begin, after 0."""
 
 PUBLISHED_OBJECTS = {"train": 6_763, "val": 3_799}
-"""Objects of the published files, as the loaders of Bayesian-Amodal and VRSP count them; the sum, 10,562, is published."""
+"""Objects of the published files, as the loaders of Bayesian-Amodal and VRSP count them; their sum is published."""
 
 SUMMARY = "matching.json"
 MATCHES = "matches.jsonl"
