@@ -869,6 +869,10 @@ PROBES = Registry(
             "maskwise.probes.image_text:IMAGE_TEXT",
             "instructions written into the image, against harmless words",
         ),
+        "counterfactual-twins": BuiltIn(
+            "maskwise.probes.counterfactuals:COUNTERFACTUAL_TWINS",
+            "targets that are removed, replaced, covered or uncovered",
+        ),
         "demographic": BuiltIn(
             "maskwise.probes.demographic:DEMOGRAPHIC",
             "the same metrics by group of people, where a column names the groups",

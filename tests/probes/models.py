@@ -7,13 +7,23 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from PIL import Image
 
 from maskwise.harness.oracle import Oracle
 from maskwise.probes.image_text import INSTRUCTIONS, draw_placard
-from maskwise.schema import Prediction, Sample
+from maskwise.probes.run_probes import probe
+from maskwise.runs.probe_results import ProbeResult
+from maskwise.schema import MaskType, PredictedRegion, Prediction, Sample
+from maskwise.store import Dataset
 
 NOTHING = Prediction(no_target=True)
+
+
+def run(name: str, model: object, data: Dataset, **options: object) -> ProbeResult:
+    """The result of one probe."""
+    results = probe(model, data, probes=name, progress=False, **options)
+    return results.results[0]
 
 
 class Clean(Oracle):
@@ -73,6 +83,38 @@ class Obedient(Oracle):
         if any(shows(image, text) for text in obeyed):
             return [NOTHING] * len(samples)
         return super().predict_with_ground_truth(image, samples)
+
+
+class Hallucinating(Oracle):
+    """Draws something where nothing is asked for."""
+
+    name = "hallucinating"
+
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
+        predictions = super().predict_with_ground_truth(image, samples)
+        middle = np.zeros((image.height, image.width), np.bool_)
+        middle[image.height // 3 : image.height // 2, image.width // 3 :] = True
+        drawn = Prediction(regions=(PredictedRegion(visible=middle),))
+        return [
+            prediction if sample.targets else drawn
+            for prediction, sample in zip(predictions, samples)
+        ]
+
+
+class TypeGuessing(Oracle):
+    """Chooses the mask type by the image, not by the words."""
+
+    name = "type guessing"
+
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
+        is_even = int(digest(image), 16) % 2 == 0
+        chosen: MaskType = "visible" if is_even else "amodal"
+        predictions = super().predict_with_ground_truth(image, samples)
+        return [replace(prediction, mask_type=chosen) for prediction in predictions]
 
 
 def digest(image: Image.Image) -> str:

@@ -10,24 +10,10 @@ from maskwise.probes.changed_data import ALPHA
 from maskwise.probes.image_changes import plan_changes
 from maskwise.probes.image_text import draw_placard
 from maskwise.probes.run_probes import probe
-from maskwise.runs.probe_results import ProbeResult
 from maskwise.store import Dataset
-from maskwise.world import write_scenes
-from tests.probes.models import Clean, Memorizing, Obedient, PixelPerfect
+from tests.probes.models import Clean, Memorizing, Obedient, PixelPerfect, run
 
 CHANGE_PROBES = ("image-changes", "word-changes", "image-text")
-
-
-@pytest.fixture(scope="module")
-def scenes(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    folder = tmp_path_factory.mktemp("scenes") / "world"
-    write_scenes(folder, 14, seed=5, split="test", size=96, questions=3)
-    return Dataset.open(folder)
-
-
-def run(name: str, model: object, data: Dataset, **options: object) -> ProbeResult:
-    results = probe(model, data, probes=name, progress=False, **options)
-    return results.results[0]
 
 
 def test_a_model_that_knows_its_questions_by_heart_is_flagged(scenes: Dataset) -> None:
