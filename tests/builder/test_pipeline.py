@@ -288,14 +288,17 @@ def test_refusals_truncation_and_nonsense_are_counted(
     provider: Provider, world: Dataset, tmp_path: Path
 ) -> None:
     malformed = {
+        "caption": "A table.",
         "samples": [
             {"question": "Why?"},
             {"question": "Why?", "answer": "So.", "targets": []},
-        ]
+        ],
     }
     provider.replies = [
         {"stop": "refusal"},
         {"stop": "max_tokens"},
+        {"stop": "max_tokens"},
+        {"text": "I cannot"},
         {"text": "I cannot"},
         {"text": json.dumps(malformed)},
     ]
@@ -305,10 +308,10 @@ def test_refusals_truncation_and_nonsense_are_counted(
     )
     usage = summary.build.usage
     assert {key: count for key, count in usage.statuses.items() if key != "ok"} == {
-        "invalid": 1,
+        "invalid": 2,
         "refused": 1,
-        "truncated": 1,
-    }
+        "truncated": 2,
+    }, "each of these two is asked for once more"
     assert {failure.status for failure in usage.failures} == {
         "invalid",
         "refused",

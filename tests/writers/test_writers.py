@@ -90,17 +90,12 @@ def test_a_request_carries_texts_image_and_schema(
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_transient_errors_are_retried(
-    client: Client, provider: Provider, status: int
+    client: Client, provider: Provider, ledger: Ledger, status: int
 ) -> None:
     provider.replies = [{"status": status, "headers": {"retry-after": "0"}}] * 2
-    assert client.complete(request()).status == "ok"
+    [completion] = complete([request()], client, ledger, price=PRICE)
+    assert completion.status == "ok"
     assert len(provider.calls) == 3
-
-
-def test_lasting_errors_stop_the_run(client: Client, provider: Provider) -> None:
-    provider.replies = [{"status": 503, "headers": {"retry-after": "0"}}] * 9
-    with pytest.raises(WriterError):
-        client.complete(request())
 
 
 def test_a_wrong_key_stops_the_run(client: Client, provider: Provider) -> None:
@@ -118,7 +113,9 @@ def test_a_rejected_request_fails_alone(client: Client, provider: Provider) -> N
 
 def test_text_that_is_not_json_is_invalid(client: Client, provider: Provider) -> None:
     provider.replies = [{"text": "Sure! Here is a question"}]
-    assert client.complete(request()).status == "invalid"
+    completion = client.complete(request())
+    assert completion.status == "invalid"
+    assert "Sure! Here is a question" in str(completion.reason)
 
 
 def test_refusals_and_truncation_are_told_apart(provider: Provider) -> None:

@@ -34,11 +34,19 @@ class WriterFailure(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class FailureReason(msgspec.Struct, frozen=True, kw_only=True):
+    """How many requests brought nothing for the same reason, and one of them."""
+
+    count: int
+    example: WriterFailure
+
+
 class WriterUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the writer did over all runs of the build. failures: some of them, as examples.
+    """What the writer did over all runs of the build. failures: examples of the last run; reasons: all of its failures.
 
     statuses: number of requests by the status of their completion; empty for a writer that makes no calls. malformed:
-    samples in completions that do not fit the schema or name a region that is not marked.
+    samples in completions that do not fit the schema or name a region that is not marked. unanswered: requests whose
+    answer was never received, for example because the process was killed; unanswered_cost: the most they cost.
     """
 
     writer: str = "grammar"
@@ -46,9 +54,12 @@ class WriterUsage(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    unanswered: int = 0
+    unanswered_cost: float = 0.0
     statuses: dict[str, int] = {}
     malformed: int = 0
     failures: tuple[WriterFailure, ...] = ()
+    reasons: tuple[FailureReason, ...] = ()
 
     @property
     def calls(self) -> int:

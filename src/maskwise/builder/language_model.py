@@ -1,12 +1,16 @@
 """A language model as the writer of a recipe: requests, completions, and what a build would cost."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from maskwise.builder.build_summary import WriterFailure, WriterUsage
+import msgspec
+
+from maskwise.builder.build_summary import FailureReason, WriterFailure, WriterUsage
 from maskwise.builder.draft import Draft, SourceImage
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.filters import blind_request
@@ -17,13 +21,10 @@ from maskwise.builder.source_images import SourceFolder
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.store import Dataset
 from maskwise.writers.client import Client
-from maskwise.writers.complete import SendLimits, complete
+from maskwise.writers.complete import Sender, SendLimits
 from maskwise.writers.cost import CostEstimate, ModelPrice, estimate
 from maskwise.writers.ledger import Ledger
-from maskwise.writers.request import Completion, CompletionRequest
-
-CHUNK = 1000
-"""Images whose requests are in memory at once, with their encoded images."""
+from maskwise.writers.request import Completion, CompletionRequest, Thinking
 
 SAMPLED = 200
 """A cost is estimated from this many images, spread evenly over the source."""
@@ -31,40 +32,56 @@ SAMPLED = 200
 MAX_FAILURES = 20
 """Failed requests that are listed as examples."""
 
+KIND_LENGTH = 60
+"""Characters that reasons of one kind share: what follows quotes the reply."""
+
 TYPICAL_QUESTION = "What in this scene would help a person who wants to sit down for a while and then to read?"
+
+
+Done = Callable[[int, float], None]
+"""Called with the number of images that were just written about, and what the build has cost so far."""
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model, its price and the limits of sending. check_blind: ask it every reasoning question without the image."""
+    """A model, its price and the limits of sending.
+
+    check_blind: ask it every reasoning question without the image. thinking: what a reasoning model may spend on each
+    request. ledger: where calls are recorded; None for a file beside the output. price_date: of the list of prices.
+    """
 
     client: Client
     price: ModelPrice
     limits: SendLimits = field(default_factory=SendLimits)
     check_blind: bool = True
+    thinking: Thinking | None = None
+    ledger: Path | None = None
+    price_date: str = ""
+
+    def prepare(self, request: CompletionRequest) -> CompletionRequest:
+        """The request with what the model may spend on thinking."""
+        if self.thinking is None:
+            return request
+        return msgspec.structs.replace(request, thinking=self.thinking)
 
 
 class ModelSession:
     """A language model at work on one build.
 
-    done: called with the number of images just answered. problems: samples that did not fit the schema.
+    done: called for every image that is written about. problems: samples that did not fit the schema.
     """
 
-    def __init__(
-        self, model: LanguageModel, ledger: Ledger, done: Callable[[int], None]
-    ) -> None:
+    def __init__(self, model: LanguageModel, sender: Sender, done: Done) -> None:
         self.model = model
-        self.ledger = ledger
+        self.sender = sender
+        self.ledger: Ledger = sender.ledger
         self.done = done
         self.failures: list[WriterFailure] = []
         self.problems: list[str] = []
 
-    def ask(self, requests: Sequence[CompletionRequest]) -> Iterator[Completion]:
-        """The completion of every request, in order."""
-        model = self.model
-        return complete(
-            requests, model.client, self.ledger, price=model.price, limits=model.limits
-        )
+    def ask(self, requests: Iterable[CompletionRequest]) -> Iterator[Completion]:
+        """The completion of every request, in order. Sending starts while later requests are made."""
+        return self.sender.complete(map(self.model.prepare, requests))
 
     def write_drafts(
         self,
@@ -74,42 +91,46 @@ class ModelSession:
         *,
         engine: EngineOptions,
     ) -> Iterator[list[Draft]]:
-        """The drafts of every image row, in order. Requests are made by the engine and sent from here."""
+        """The drafts of every image row that can be asked about, in order. Requests are made by the engine."""
         make = partial(make_requests, SourceFolder.of(dataset), recipe)
-        for first in range(0, len(rows), CHUNK):
-            chunk = rows[first : first + CHUNK]
-            requests: dict[int, CompletionRequest] = {}
-            for row, request in zip(chunk, map_chunks(make, chunk, engine)):
-                if request is not None:
-                    requests[row] = request
-            completions = self.ask(list(requests.values()))
-            completion_of_row = dict(zip(requests, completions))
-            self.done(len(chunk))
-            for row in chunk:
-                image = SourceImage.of(dataset, row)
-                yield self._read(recipe, image, completion_of_row.get(row))
+        asked: deque[int] = deque()
+
+        def made_requests() -> Iterator[CompletionRequest]:
+            for row, request in zip(rows, map_chunks(make, rows, engine)):
+                if request is None:
+                    self.done(1, self.ledger.cost)
+                else:
+                    asked.append(row)
+                    yield request
+
+        for completion in self.ask(made_requests()):
+            image = SourceImage.of(dataset, asked.popleft())
+            self.done(1, self.ledger.cost)
+            yield self._read(recipe, image, completion)
 
     @property
     def usage(self) -> WriterUsage:
-        """What all runs of the ledger used."""
+        """What all runs of the ledger used, and why requests of this run brought nothing."""
         statuses, input_tokens, output_tokens, cost = self.ledger.totals
+        unanswered, unanswered_cost = self.ledger.unanswered
         return WriterUsage(
             writer=self.model.client.provider,
             model=self.model.client.model,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             cost=cost,
+            unanswered=unanswered,
+            unanswered_cost=unanswered_cost,
             statuses=statuses,
             malformed=len(self.problems),
             failures=tuple(self.failures[:MAX_FAILURES]),
+            reasons=count_reasons(self.failures),
         )
 
     def _read(
-        self, recipe: Recipe, image: SourceImage, completion: Completion | None
+        self, recipe: Recipe, image: SourceImage, completion: Completion
     ) -> list[Draft]:
         """The drafts of a completion; a failed one brings none and is listed."""
-        if completion is None:
-            return []
         if completion.output is None:
             reason = completion.reason or "no reason given"
             self.failures.append(
@@ -122,6 +143,23 @@ class ModelSession:
         drafts, problems = output_to_drafts(completion.output, facts, recipe)
         self.problems.extend(problems)
         return drafts
+
+
+def count_reasons(failures: Iterable[WriterFailure]) -> tuple[FailureReason, ...]:
+    """Why requests brought nothing, most frequent first, each with an example.
+
+    Reasons that differ in numbers only, such as a position in a text, are one.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], WriterFailure] = {}
+    for failure in failures:
+        key = (failure.status, re.sub(r"\d+", "#", failure.reason)[:KIND_LENGTH])
+        counts[key] += 1
+        examples.setdefault(key, failure)
+    return tuple(
+        FailureReason(count=count, example=examples[key])
+        for key, count in counts.most_common()
+    )
 
 
 def make_requests(
@@ -140,20 +178,20 @@ def estimate_build(
     """What a whole build would send and cost; what a ledger already holds is not subtracted."""
     step = max(1, math.ceil(len(rows) / SAMPLED))
     sampled = rows[::step]
-    requests = make_requests(SourceFolder.of(dataset), recipe, sampled)
+    made = make_requests(SourceFolder.of(dataset), recipe, sampled)
+    requests = [model.prepare(request) for request in made if request is not None]
     batch = bool(model.limits.batch_size) and model.client.has_batches
     parts = [
         estimate(
-            filter(None, requests),
+            requests,
             model.price,
             output_tokens=expected_tokens(recipe),
             batch=batch,
         )
     ]
     if model.check_blind:
-        sent_images = len(requests) - requests.count(None)
         # Every reasoning question that is written is asked once more.
-        questions = sent_images * recipe.per_image * recipe.reasoning_share
+        questions = len(requests) * recipe.per_image * recipe.reasoning_share
         draft = Draft(
             image_id="",
             question=TYPICAL_QUESTION,
@@ -164,7 +202,7 @@ def estimate_build(
         )
         parts.append(
             estimate(
-                [blind_request(draft)] * round(questions),
+                [model.prepare(blind_request(draft))] * round(questions),
                 model.price,
                 output_tokens=TYPICAL_TOKENS,
                 batch=batch,
@@ -175,10 +213,13 @@ def estimate_build(
         calls=round(scale * sum(part.calls for part in parts)),
         input_tokens=round(scale * sum(part.input_tokens for part in parts)),
         output_tokens=round(scale * sum(part.output_tokens for part in parts)),
+        thinking_tokens=round(scale * sum(part.thinking_tokens for part in parts)),
         cost=scale * sum(part.cost for part in parts),
     )
 
 
-def ledger_path(out: Path) -> Path:
-    """Where the ledger of a build is: beside its output, so that it outlives it."""
+def ledger_path(out: Path, model: LanguageModel | None = None) -> Path:
+    """Where the ledger of a build is: beside its output, so that it outlives it, unless the model names another."""
+    if model is not None and model.ledger is not None:
+        return model.ledger
     return out.with_name(f"{out.name}.ledger.sqlite")

@@ -18,8 +18,8 @@ import hashlib
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby, islice
@@ -42,7 +42,12 @@ from maskwise.builder.filters import (
     apply_filters,
 )
 from maskwise.builder.grammar_writer import write_with_grammar
-from maskwise.builder.language_model import LanguageModel, ModelSession, ledger_path
+from maskwise.builder.language_model import (
+    Done,
+    LanguageModel,
+    ModelSession,
+    ledger_path,
+)
 from maskwise.builder.merge import merged_tags
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.source_images import SourceFolder, SourceImages
@@ -51,6 +56,7 @@ from maskwise.errors import StoreError
 from maskwise.runs.files import hash_path
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.store.folder import MANIFEST, read_manifest
+from maskwise.writers.complete import TOGETHER, Sender
 from maskwise.writers.ledger import Ledger
 
 log = logging.getLogger(__name__)
@@ -59,8 +65,9 @@ REJECTED = "rejected.jsonl"
 FLAGS_TAG = "flags"
 BUILD_KEY = "build_key"
 
-FILTERED_TOGETHER = 1000
-"""Images of a language model whose drafts are filtered at once."""
+FILTERED_TOGETHER = 32
+"""Images of a language model whose drafts are filtered at once: questions about the first are checked while the next
+are written. With batches, all that are in memory."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +94,17 @@ def build_dataset(
     model: LanguageModel | None = None,
     classify: ClassifyWording | None = None,
     overwrite: bool = False,
-    done: Callable[[int], None] = lambda count: None,
+    done: Done = lambda images, cost: None,
 ) -> BuildSummary:
     """Write a dataset folder with the questions of a recipe about the images of a source.
 
-    A folder that the same build wrote before is left as it is. model: None for the grammar. classify: reads the mask
-    type from questions, for flags. done: called with the number of images just written about.
+    A folder that the same build wrote before is left as it is, unless requests that failed are to be sent again. model:
+    None for the grammar. classify: reads the mask type from questions, for flags. done: called with the number of
+    images just written about, and the cost so far.
     """
     chosen = options or BuildOptions()
     path = Path(out)
+    refuse_same_folder(source, path)
     count = (
         len(source.images)
         if chosen.limit is None
@@ -103,21 +112,22 @@ def build_dataset(
     )
     images = SourceImages(source, count)
     key = _build_key(recipe, source, chosen, model)
-    if not overwrite and _is_built(path, key):
+    is_built = _is_built(path, key)
+    if is_built and not overwrite:
         log.info("%s is the complete result of the same build", path)
-        return msgspec.json.decode((path / SUMMARY).read_bytes(), type=BuildSummary)
+        summary = _read_summary(path)
+        if model is None or not _has_failures(summary, model):
+            return summary
     writer_name = "the grammar" if model is None else model.client.model
     log.info("recipe %s, %d images, written by %s", recipe.name, count, writer_name)
     with ExitStack() as stack:
         writer = stack.enter_context(
-            _open_writer(path, source, recipe, key=key, overwrite=overwrite)
+            _open_writer(path, source, recipe, key=key, overwrite=overwrite or is_built)
         )
         session = (
             None
             if model is None
-            else ModelSession(
-                model, stack.enter_context(Ledger(ledger_path(path))), done
-            )
+            else stack.enter_context(_open_session(model, path, done))
         )
         if session is None:
             results = _write_offline(
@@ -132,7 +142,8 @@ def build_dataset(
             "%d questions kept, %d rejected", len(result.kept), len(result.rejected)
         )
         if not result.kept:
-            raise StoreError(_explain_empty(source, result))
+            usage = None if session is None else session.usage
+            raise StoreError(_explain_empty(source, result, usage))
         _write_samples(writer, images, result)
         _write_rejected(writer.folder / REJECTED, result)
         facts = BuildFacts(
@@ -155,8 +166,44 @@ def is_finished(
     *,
     model: LanguageModel | None = None,
 ) -> bool:
-    """Whether a folder holds the complete result of the same build."""
-    return _is_built(out, _build_key(recipe, source, options, model))
+    """Whether a folder holds the complete result of the same build, and nothing is to be asked again."""
+    if not _is_built(out, _build_key(recipe, source, options, model)):
+        return False
+    return model is None or not _has_failures(_read_summary(out), model)
+
+
+def refuse_same_folder(source: Dataset, out: Path) -> None:
+    """StoreError if a result would replace the dataset it is made from, or lie inside it."""
+    folder = source.path.resolve()
+    target = out.resolve()
+    if target == folder or folder in target.parents or target in folder.parents:
+        raise StoreError(
+            f"--out {out}: the result would replace or enclose the dataset it is made from, {source.path}; "
+            "choose another folder"
+        )
+
+
+def _read_summary(path: Path) -> BuildSummary:
+    return msgspec.json.decode((path / SUMMARY).read_bytes(), type=BuildSummary)
+
+
+def _has_failures(summary: BuildSummary, model: LanguageModel) -> bool:
+    """Whether requests of a finished build brought nothing and are to be sent again."""
+    return model.limits.retry_failed and bool(summary.build.usage.reasons)
+
+
+@contextmanager
+def _open_session(
+    model: LanguageModel, out: Path, done: Done
+) -> Iterator[ModelSession]:
+    """A session with its ledger. When it ends, answers that are still awaited are recorded before the ledger closes."""
+    # In a ledger of its own, every call is of this build.
+    build = "" if model.ledger is None else str(out.resolve())
+    with (
+        Ledger(ledger_path(out, model), build=build) as ledger,
+        Sender(model.client, ledger, price=model.price, limits=model.limits) as sender,
+    ):
+        yield ModelSession(model, sender, done)
 
 
 def merge_results(results: Iterable[FilterResult]) -> FilterResult:
@@ -186,7 +233,7 @@ def _write_offline(
     options: BuildOptions,
     *,
     classify: ClassifyWording | None,
-    done: Callable[[int], None],
+    done: Done,
 ) -> Iterator[FilterResult]:
     """The grammar's questions about each image, filtered; both is done by the engine."""
     work = partial(
@@ -194,7 +241,7 @@ def _write_offline(
     )
     for result in map_chunks(work, range(len(images)), options.engine):
         yield result
-        done(1)
+        done(1, 0.0)
 
 
 def _write_images(
@@ -234,7 +281,9 @@ def _write_with_model(
     written = session.write_drafts(
         recipe, images.dataset, range(len(images)), engine=options.engine
     )
-    while group := [*islice(written, FILTERED_TOGETHER)]:
+    uses_batches = bool(session.model.limits.batch_size)
+    together = TOGETHER if uses_batches else FILTERED_TOGETHER
+    while group := [*islice(written, together)]:
         yield apply_filters(
             list(chain.from_iterable(group)),
             images,
@@ -293,7 +342,16 @@ def _write_rejected(path: Path, result: FilterResult) -> None:
             file.write(msgspec.json.encode(rejection) + b"\n")
 
 
-def _explain_empty(source: Dataset, result: FilterResult) -> str:
+def _explain_empty(
+    source: Dataset, result: FilterResult, usage: WriterUsage | None
+) -> str:
+    if usage is not None and usage.reasons:
+        failed = usage.reasons[0]
+        return (
+            f"{source.path}: no question was kept: {failed.count} of the requests brought nothing, for example about "
+            f"image {failed.example.image_id} ({failed.example.status}): {failed.example.reason}; "
+            "--retry-failed asks again"
+        )
     reasons = Counter(rejection.reason for rejection in result.rejected).most_common(3)
     why = (
         ", ".join(f"{count} {reason}" for reason, count in reasons)

@@ -15,7 +15,13 @@ from maskwise.cli.language_models import (
     Budget,
     Concurrency,
     DryRun,
+    EffortOption,
+    LedgerOption,
     PriceList,
+    RetryFailed,
+    ThinkingTokens,
+    Timeout,
+    choose_thinking,
     open_priced_client,
 )
 from maskwise.cli.lazy import HelpfulCommand, HelpfulGroup
@@ -36,12 +42,15 @@ from maskwise.errors import MaskwiseError, UnknownNameError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
-    from maskwise.builder.build_summary import BuildSummary
+    from maskwise.builder.build_summary import BuildSummary, WriterUsage
     from maskwise.builder.cocoa_cls import MatchingSummary
     from maskwise.builder.language_model import LanguageModel
     from maskwise.builder.pipeline import BuildOptions
     from maskwise.builder.recipe import Recipe
     from maskwise.store import Dataset
+
+MAX_REASONS = 5
+"""Reasons of failed requests that are printed; build.json has all."""
 
 EXAMPLES = {
     "amodal-reason-seg": "cocoa_val d2sa_val --out ars_val",
@@ -127,6 +136,11 @@ def build_with_recipe(
     dry_run: DryRun = False,
     batch: Batch = False,
     concurrency: Concurrency = 8,
+    timeout: Timeout = 600.0,
+    effort: EffortOption = None,
+    thinking_tokens: ThinkingTokens = None,
+    ledger: LedgerOption = None,
+    retry_failed: RetryFailed = False,
     no_blind_check: Annotated[
         bool,
         typer.Option(
@@ -173,6 +187,11 @@ def build_with_recipe(
         budget=budget,
         batch=batch,
         concurrency=concurrency,
+        timeout=timeout,
+        effort=effort,
+        thinking_tokens=thinking_tokens,
+        ledger=ledger,
+        retry_failed=retry_failed,
         check_blind=not no_blind_check,
         needs_key=not dry_run,
     )
@@ -372,6 +391,11 @@ def _open_model(
     budget: float | None,
     batch: bool,
     concurrency: int,
+    timeout: float,
+    effort: str | None,
+    thinking_tokens: int | None,
+    ledger: Path | None,
+    retry_failed: bool,
     check_blind: bool,
     needs_key: bool,
 ) -> "LanguageModel | None":
@@ -379,7 +403,7 @@ def _open_model(
     from maskwise.builder.language_model import LanguageModel
     from maskwise.registry import WRITERS
     from maskwise.writers import SendLimits
-    from maskwise.writers.cost import ModelPrice
+    from maskwise.writers.cost import ModelPrice, load_prices
 
     if writer == "grammar":
         return None
@@ -396,10 +420,22 @@ def _open_model(
         needs_key=needs_key,
     )
     limits = SendLimits(
-        budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0
+        budget=budget,
+        concurrency=concurrency,
+        batch_size=BATCH_SIZE if batch else 0,
+        timeout=timeout,
+        retry_failed=retry_failed,
     )
-    free = ModelPrice(input=0.0, output=0.0)
-    return LanguageModel(client, price or free, limits, check_blind)
+    known_price = price or ModelPrice(input=0.0, output=0.0)
+    return LanguageModel(
+        client,
+        known_price,
+        limits,
+        check_blind,
+        thinking=choose_thinking(effort, thinking_tokens, known_price),
+        ledger=ledger,
+        price_date=load_prices(prices).as_of,
+    )
 
 
 def _find_leaked(dataset: "Dataset", others: list[str]) -> dict[str, str] | None:
@@ -439,12 +475,17 @@ def _print_estimate(
     if as_json:
         print_json(estimate._asdict())
         return
+    thinking = (
+        f" ({estimate.thinking_tokens:,} of them to think, at most)"
+        if estimate.thinking_tokens
+        else ""
+    )
     echo(
         f"{estimate.calls:,} calls about {image_count:,} images, {estimate.input_tokens:,} input and "
-        f"{estimate.output_tokens:,} output tokens: about ${estimate.cost:,.2f} with {model.client.model}. "
+        f"{estimate.output_tokens:,} output tokens{thinking}: about ${estimate.cost:,.2f} with {model.client.model}. "
         "Nothing was sent."
     )
-    ledger = ledger_path(out)
+    ledger = ledger_path(out, model)
     if ledger.exists():
         echo(f"What {ledger} already holds is not sent again and not subtracted here.")
 
@@ -469,6 +510,11 @@ def _run(
     finished = not overwrite and is_finished(recipe, dataset, out, options, model=model)
     with make_progress(quiet=finished) as progress:
         task = progress.add_task("images", total=image_count)
+
+        def show(images: int, cost: float) -> None:
+            description = f"images, ${cost:,.4f}" if cost else "images"
+            progress.update(task, advance=images, description=description)
+
         summary = build_dataset(
             recipe,
             dataset,
@@ -477,12 +523,28 @@ def _run(
             model=model,
             classify=classify_intent,
             overwrite=overwrite,
-            done=lambda images: progress.advance(task, images),
+            done=show,
         )
     if as_json:
         print_json(summary)
     else:
         _print_summary(summary, out)
+
+
+def _print_reasons(usage: "WriterUsage") -> None:
+    """Why requests brought nothing: how often, and an example."""
+    for reason in usage.reasons[:MAX_REASONS]:
+        failure = reason.example
+        echo(
+            f"  {reason.count:,} images without questions ({failure.status}), for example {failure.image_id}: "
+            f"{failure.reason}"
+        )
+    more = usage.reasons[MAX_REASONS:]
+    if more:
+        count = sum(reason.count for reason in more)
+        echo(f"  {count:,} for {len(more):,} other reasons: see build.json")
+    if usage.reasons:
+        echo("  Repeat the command with --retry-failed to ask again.")
 
 
 def _print_summary(summary: "BuildSummary", out: Path) -> None:
@@ -501,6 +563,11 @@ def _print_summary(summary: "BuildSummary", out: Path) -> None:
             f"  {usage.calls:,} calls ({', '.join(statuses)}), {usage.input_tokens:,} input and "
             f"{usage.output_tokens:,} output tokens, ${usage.cost:,.2f}"
         )
+    if usage.unanswered:
+        echo(
+            f"  {usage.unanswered:,} more without a recorded answer: up to ${usage.unanswered_cost:,.4f} beside that"
+        )
+    _print_reasons(usage)
     if usage.malformed:
         echo(f"  {usage.malformed:,} samples did not fit the schema")
     echo(f"report: {out / 'build.html'}")

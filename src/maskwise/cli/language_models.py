@@ -5,14 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import MaskwiseError, UnknownNameError
 
 if TYPE_CHECKING:
     from maskwise.writers import Client
     from maskwise.writers.cost import ModelPrice
+    from maskwise.writers.request import Thinking
 
 BATCH_SIZE = 500
 """Requests per batch, so that a batch with its images stays below the limits of the providers."""
+
+THINKING_TOKENS = 4000
+"""Of a model that is told an effort and has no number in the list of prices: as many as those that have one."""
 
 BaseUrl = Annotated[
     str | None,
@@ -35,6 +39,52 @@ Batch = Annotated[
 Concurrency = Annotated[
     int, typer.Option(min=1, help="Requests at a time, without --batch.")
 ]
+Timeout = Annotated[
+    float,
+    typer.Option(min=1, help="Seconds until a request is given up, with its retries."),
+]
+EffortOption = Annotated[
+    str | None,
+    typer.Option(
+        "--effort",
+        help="How hard a reasoning model thinks: minimal, low, medium or high.",
+    ),
+]
+ThinkingTokens = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Tokens that a reasoning model may think before it answers. [default: as in the list of prices]",
+    ),
+]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="File of recorded calls, which builds may share. [default: OUT.ledger.sqlite]",
+    ),
+]
+RetryFailed = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed", help="Ask again where a recorded reply was of no use."
+    ),
+]
+
+
+def choose_thinking(
+    effort: str | None, tokens: int | None, price: "ModelPrice"
+) -> "Thinking | None":
+    """What a reasoning model may spend before it answers; None for a model that does not think."""
+    from maskwise.writers.request import EFFORTS, Thinking
+
+    chosen = next((name for name in EFFORTS if name == effort), None)
+    if effort is not None and chosen is None:
+        raise UnknownNameError("effort", effort, EFFORTS)
+    allowed = price.thinking if tokens is None else tokens
+    if chosen is not None and tokens is None:
+        allowed = allowed or THINKING_TOKENS
+    return Thinking(tokens=allowed, effort=chosen) if allowed else None
 
 
 def open_priced_client(

@@ -6,13 +6,20 @@ from typing import Any, ParamSpec, TypeVar
 
 import anthropic
 
-from maskwise.writers.client import WriterError
-from maskwise.writers.guarded_http import client_options, describe_redirect
+from maskwise.writers.client import LostReplyError, WriterError
+from maskwise.writers.guarded_http import (
+    REJECTED,
+    STRUCTURED_OUTPUT,
+    client_options,
+    describe_connection_error,
+    describe_status_error,
+)
 from maskwise.writers.request import (
     Completion,
     CompletionRequest,
     parse_output,
     read_count,
+    shorten_reason,
 )
 
 P = ParamSpec("P")
@@ -23,30 +30,32 @@ CLOCK_SKEW = 300.0
 
 
 def _translate(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise the SDK's errors, after its own retries, as WriterError."""
+    """Raise the SDK's errors as ours."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except anthropic.APIConnectionError as error:
-            raise WriterError(
-                f"Anthropic: {error.request.url}: {error} {error.__cause__ or ''}"
-            ) from error
+            raise describe_connection_error("Anthropic", error) from error
         except anthropic.APIStatusError as error:
-            redirect = describe_redirect(error.response)
-            raise WriterError(f"Anthropic: {redirect or error}") from error
+            raise describe_status_error("Anthropic", error) from error
+        except anthropic.APIResponseValidationError as error:
+            raise LostReplyError(f"Anthropic: an invalid reply: {error}") from error
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # The SDK does not check what a server answers.
-            raise WriterError(f"Anthropic: an invalid reply: {error}") from error
+            raise LostReplyError(f"Anthropic: an invalid reply: {error}") from error
 
     return call
 
 
 class AnthropicClient:
-    """A model of the Messages API. The SDK retries 429, 5xx and timeouts with back-off, `max_retries` times."""
+    """A model of the Messages API.
+
+    Models that refuse structured output, or a number of tokens for thinking, are asked without them from then on.
+    """
 
     provider = "anthropic"
     has_batches = True
@@ -60,6 +69,8 @@ class AnthropicClient:
         needs_key: bool = True,
     ) -> None:
         self.model = model
+        self._is_plain = False
+        self._is_adaptive = False
         try:
             self._sdk = anthropic.Anthropic(
                 base_url=base_url,
@@ -83,12 +94,30 @@ class AnthropicClient:
     @_translate
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
-        try:
-            return to_completion(self._sdk.messages.create(**self._parameters(request)))
-        except anthropic.BadRequestError as error:
-            return Completion(
-                status="failed", reason=f"rejected by the provider: {error.message}"
-            )
+        # A retry of the SDK after a lost reply would be paid for and not recorded.
+        messages = self._sdk.with_options(max_retries=0).messages
+        while True:
+            parameters = self._parameters(request)
+            try:
+                return to_completion(messages.create(**parameters))
+            except anthropic.APIStatusError as error:
+                if error.status_code not in REJECTED:
+                    raise
+                if not self._adapt(error.message, parameters):
+                    reason = f"rejected by the provider: {error.message}"
+                    return Completion(status="failed", reason=shorten_reason(reason))
+
+    def _adapt(self, message: str, parameters: Mapping[str, Any]) -> bool:
+        """Leave out what a model refused, in all later requests; False if it refused something else."""
+        thinking = parameters.get("thinking", {})
+        if thinking.get("type") == "enabled" and "thinking" in message:
+            self._is_adaptive = True
+            return True
+        has_format = "format" in parameters.get("output_config", {})
+        if has_format and STRUCTURED_OUTPUT.search(message):
+            self._is_plain = True
+            return True
+        return False
 
     @_translate
     def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
@@ -133,18 +162,26 @@ class AnthropicClient:
         if self._sdk.messages.batches.retrieve(batch).processing_status != "ended":
             return None
         completions = {}
+        was_plain = self._is_plain
         for entry in self._sdk.messages.batches.results(batch):
             result = entry.result
             if result.type == "succeeded":
                 completions[entry.custom_id] = to_completion(result.message)
             elif result.type == "errored":
+                reason = result.error.error.message
+                if STRUCTURED_OUTPUT.search(reason) and not was_plain:
+                    # Left out, so that it is submitted again, without a schema.
+                    self._is_plain = True
+                    continue
                 completions[entry.custom_id] = Completion(
-                    status="failed", reason=result.error.error.message
+                    status="failed", reason=shorten_reason(reason)
                 )
         return completions
 
     def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
-        content: list[dict[str, Any]] = [{"type": "text", "text": request.text}]
+        is_plain = self._is_plain
+        text = request.text_with_schema if is_plain else request.text
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}]
         if request.image is not None:
             source = {
                 "type": "base64",
@@ -152,15 +189,28 @@ class AnthropicClient:
                 "data": request.image_base64,
             }
             content.insert(0, {"type": "image", "source": source})
-        return {
+        parameters: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": request.max_tokens,
+            "max_tokens": request.output_limit,
             "system": request.system,
             "messages": [{"role": "user", "content": content}],
-            "output_config": {
-                "format": {"type": "json_schema", "schema": request.schema}
-            },
         }
+        output: dict[str, Any] = {}
+        if not is_plain:
+            output["format"] = {"type": "json_schema", "schema": request.schema}
+        if request.effort is not None:
+            output["effort"] = request.effort
+        if output:
+            parameters["output_config"] = output
+        if request.thinking_tokens:
+            # Models take either an effort or a number of tokens, which then limits the reply.
+            is_adaptive = self._is_adaptive or request.effort is not None
+            parameters["thinking"] = (
+                {"type": "adaptive"}
+                if is_adaptive
+                else {"type": "enabled", "budget_tokens": request.thinking_tokens}
+            )
+        return parameters
 
 
 def to_completion(message: Any) -> Completion:

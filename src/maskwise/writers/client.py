@@ -12,11 +12,31 @@ class WriterError(MaskwiseError):
     """A provider that cannot be reached, refuses the key, or does not know the model: repeating later continues."""
 
 
+class BusyError(WriterError):
+    """A provider that did not take a request: nothing is paid, and it may be sent again.
+
+    wait: seconds after which the provider wants to be asked, if it said so. general: the provider cannot be reached or
+    has too much to do, so that no other request would fare better.
+    """
+
+    def __init__(
+        self, message: str, *, wait: float | None = None, general: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.wait = wait
+        self.general = general
+
+
+class LostReplyError(WriterError):
+    """A reply that never came, broke off or cannot be read. The request may have been paid for."""
+
+
 class Client(Protocol):
     """One model of one provider. Calls may come from several threads.
 
-    `complete` returns a completion for anything that concerns this request alone (refused, truncated, invalid) and
-    raises WriterError for anything that would fail for every request. Retries are the client's own matter.
+    `complete` sends a request once. It returns a completion for anything that concerns this request alone (refused,
+    truncated, invalid), raises BusyError or LostReplyError where sending it again may help, and another WriterError
+    for anything that would fail for every request.
     """
 
     provider: str
@@ -51,7 +71,8 @@ def open_client(
 ) -> Client:
     """The client of a provider, by name or as `package.module:class`.
 
-    Keys come from the environment as the provider's SDK expects them.
+    Keys come from the environment as the provider's SDK expects them. max_retries: of calls about batches; how often a
+    single request is sent again is said by `SendLimits`.
     needs_key: raise WriterError if there is no key; False for a client that sends nothing.
     """
     factory = WRITERS.load(name, object)

@@ -29,11 +29,16 @@ MAX_PATCHES = 1536
 """OpenAI's patches, for its small models; a larger image is scaled down to this many."""
 
 
+TOKEN_MARGIN = 1.3
+"""Tokenizers make up to this many times as many tokens of JSON and rare words as the estimate says."""
+
+
 class ModelPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens. batch: factor for batch requests.
 
     An image costs its area over `pixels_per_token`; or `image_base` tokens and `tile` for each tile; or `patch` tokens
-    for each patch. Providers document one of these for each model.
+    for each patch. Providers document one of these for each model. thinking: tokens that a reasoning model is given
+    before it answers, unless it is told otherwise.
     """
 
     input: float
@@ -43,6 +48,7 @@ class ModelPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     image_base: int = 0
     tile: int | None = None
     patch: float | None = None
+    thinking: int = 0
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,11 +72,14 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class CostEstimate(NamedTuple):
-    """What a run would send: calls, tokens and US dollars."""
+    """What a run would send: calls, tokens and US dollars. thinking_tokens: those of the output tokens that a reasoning
+    model may use before it answers, at most.
+    """
 
     calls: int
     input_tokens: int
     output_tokens: int
+    thinking_tokens: int
     cost: float
 
 
@@ -89,6 +98,16 @@ def token_cost(completion: Completion, price: ModelPrice, *, batch: bool) -> flo
         completion.input_tokens * price.input + completion.output_tokens * price.output
     ) / 1e6
     return full * (price.batch if batch else 1.0)
+
+
+def worst_cost(request: CompletionRequest, price: ModelPrice, *, batch: bool) -> float:
+    """What a request costs at most, in US dollars: its reply uses all the tokens it may."""
+    answered = Completion(
+        status="ok",
+        input_tokens=math.ceil(TOKEN_MARGIN * estimate_tokens(request, price)),
+        output_tokens=request.output_limit,
+    )
+    return token_cost(answered, price, batch=batch)
 
 
 def estimate_tokens(request: CompletionRequest, price: ModelPrice) -> int:
@@ -124,16 +143,25 @@ def estimate(
     output_tokens: int,
     batch: bool,
 ) -> CostEstimate:
-    """What requests would cost if each were answered with `output_tokens` tokens."""
-    calls = tokens = 0
+    """What requests would cost if each were answered with `output_tokens` tokens, after all the thinking it may do."""
+    calls = 0
+    input_tokens = 0
+    thinking_tokens = 0
     for request in requests:
         calls += 1
-        tokens += estimate_tokens(request, price)
+        input_tokens += estimate_tokens(request, price)
+        thinking_tokens += request.thinking_tokens
     answered = Completion(
-        status="ok", input_tokens=tokens, output_tokens=calls * output_tokens
+        status="ok",
+        input_tokens=input_tokens,
+        output_tokens=calls * output_tokens + thinking_tokens,
     )
     return CostEstimate(
-        calls, tokens, calls * output_tokens, token_cost(answered, price, batch=batch)
+        calls=calls,
+        input_tokens=input_tokens,
+        output_tokens=answered.output_tokens,
+        thinking_tokens=thinking_tokens,
+        cost=token_cost(answered, price, batch=batch),
     )
 
 

@@ -8,13 +8,20 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import msgspec
 import openai
 
-from maskwise.writers.client import WriterError
-from maskwise.writers.guarded_http import client_options, describe_redirect
+from maskwise.writers.client import LostReplyError, WriterError
+from maskwise.writers.guarded_http import (
+    REJECTED,
+    STRUCTURED_OUTPUT,
+    client_options,
+    describe_connection_error,
+    describe_status_error,
+)
 from maskwise.writers.request import (
     Completion,
     CompletionRequest,
     parse_output,
     read_count,
+    shorten_reason,
 )
 
 P = ParamSpec("P")
@@ -25,30 +32,32 @@ FINISHED = ("completed", "failed", "expired", "cancelled")
 
 
 def _translate(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise the SDK's errors, after its own retries, as WriterError."""
+    """Raise the SDK's errors as ours."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except openai.APIConnectionError as error:
-            raise WriterError(
-                f"OpenAI: {error.request.url}: {error} {error.__cause__ or ''}"
-            ) from error
+            raise describe_connection_error("OpenAI", error) from error
         except openai.APIStatusError as error:
-            redirect = describe_redirect(error.response)
-            raise WriterError(f"OpenAI: {redirect or error}") from error
+            raise describe_status_error("OpenAI", error) from error
+        except openai.APIResponseValidationError as error:
+            raise LostReplyError(f"OpenAI: an invalid reply: {error}") from error
         except openai.OpenAIError as error:
             raise WriterError(f"OpenAI: {error}") from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # The SDK does not check what a server answers.
-            raise WriterError(f"OpenAI: an invalid reply: {error}") from error
+            raise LostReplyError(f"OpenAI: an invalid reply: {error}") from error
 
     return call
 
 
 class OpenAIClient:
-    """A model behind the chat completions API. Batches are used with the official address only."""
+    """A model behind the chat completions API. Batches are used with the official address only.
+
+    Servers that refuse structured output, or the present name of the token limit, are asked without them from then on.
+    """
 
     provider = "openai"
 
@@ -67,6 +76,8 @@ class OpenAIClient:
             raise WriterError(
                 "OpenAI: no key was found; set the environment variable OPENAI_API_KEY"
             )
+        self._is_plain = False
+        self._token_field = "max_completion_tokens"
         # Local servers need no key, but the SDK does not start without one.
         key = key or "none"
         try:
@@ -86,16 +97,29 @@ class OpenAIClient:
     @_translate
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
-        try:
-            return to_completion(
-                self._sdk.chat.completions.create(
-                    **self._parameters(request)
-                ).model_dump()
-            )
-        except openai.BadRequestError as error:
-            return Completion(
-                status="failed", reason=f"rejected by the provider: {error.message}"
-            )
+        # A retry of the SDK after a lost reply would be paid for and not recorded.
+        completions = self._sdk.with_options(max_retries=0).chat.completions
+        while True:
+            parameters = self._parameters(request)
+            try:
+                reply = completions.create(**parameters)
+                return to_completion(reply.model_dump(warnings=False))
+            except openai.APIStatusError as error:
+                if error.status_code not in REJECTED:
+                    raise
+                if not self._adapt(error.message, parameters):
+                    reason = f"rejected by the provider: {error.message}"
+                    return Completion(status="failed", reason=shorten_reason(reason))
+
+    def _adapt(self, message: str, parameters: Mapping[str, Any]) -> bool:
+        """Leave out what a server refused, in all later requests; False if it refused something else."""
+        if "response_format" in parameters and STRUCTURED_OUTPUT.search(message):
+            self._is_plain = True
+            return True
+        if "max_completion_tokens" in parameters and "max_completion" in message:
+            self._token_field = "max_tokens"
+            return True
+        return False
 
     @_translate
     def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
@@ -137,6 +161,7 @@ class OpenAIClient:
         if state.status not in FINISHED:
             return None
         completions = {}
+        was_plain = self._is_plain
         # Requests that failed are in a file of their own.
         for file in (state.output_file_id, state.error_file_id):
             if not file:
@@ -144,25 +169,41 @@ class OpenAIClient:
             for line in self._sdk.files.content(file).content.splitlines():
                 entry = msgspec.json.decode(line, type=dict[str, Any])
                 completion = _from_batch(entry)
-                if completion is not None:
-                    completions[str(entry.get("custom_id"))] = completion
+                if completion is None:
+                    continue
+                reason = completion.reason or ""
+                has_failed = completion.status == "failed" and not was_plain
+                if has_failed and STRUCTURED_OUTPUT.search(reason):
+                    # Left out, so that it is submitted again, without a schema.
+                    self._is_plain = True
+                    continue
+                completions[str(entry.get("custom_id"))] = completion
         return completions
 
     def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
-        content: list[dict[str, Any]] = [{"type": "text", "text": request.text}]
+        is_plain = self._is_plain
+        text = request.text_with_schema if is_plain else request.text
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}]
         if request.image is not None:
             address = f"data:{request.image_type};base64,{request.image_base64}"
             content.insert(0, {"type": "image_url", "image_url": {"url": address}})
-        schema = {"name": "output", "schema": request.schema, "strict": True}
-        return {
+        parameters: dict[str, Any] = {
             "model": self.model,
-            "max_completion_tokens": request.max_tokens,
+            self._token_field: request.output_limit,
             "messages": [
                 {"role": "system", "content": request.system},
                 {"role": "user", "content": content},
             ],
-            "response_format": {"type": "json_schema", "json_schema": schema},
         }
+        if request.effort is not None:
+            parameters["reasoning_effort"] = request.effort
+        if not is_plain:
+            schema = {"name": "output", "schema": request.schema, "strict": True}
+            parameters["response_format"] = {
+                "type": "json_schema",
+                "json_schema": schema,
+            }
+        return parameters
 
 
 def _from_batch(entry: dict[str, Any]) -> Completion | None:

@@ -162,7 +162,7 @@ def test_a_refusal_fails_the_question(
     ("text", "message"),
     [
         ("the dog is number 3", "not a JSON object"),
-        ('{"answer": "dog"}', "another form"),
+        ('{"answer": "dog"}', "lacks the fields phrases, mask_type"),
         (
             '{"answer": "dog", "phrases": [{"text": "dog", "regions": ["three"]}], "mask_type": "visible"}',
             "another form",
@@ -177,7 +177,7 @@ def test_a_malformed_reply_fails_the_question(
     text: str,
     message: str,
 ) -> None:
-    provider.replies = [{"text": text}]
+    provider.replies = [{"text": text}] * 2
     with pytest.raises(ModelError, match=message):
         chooser.choose(photo, ["the dog"])
 
@@ -263,11 +263,11 @@ def test_an_interrupted_evaluation_continues_and_a_repeated_one_costs_nothing(
 def test_an_unusable_reply_is_not_paid_for_twice(
     chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
 ) -> None:
-    provider.replies = [{"text": "the dog is number 3"}]
+    provider.replies = [{"text": "the dog is number 3"}] * 2
     for _ in range(2):
         with pytest.raises(ModelError, match="not a JSON object"):
             chooser.choose(photo, ["the dog"])
-    assert len(provider.calls) == 1
+    assert len(provider.calls) == 2, "the request and its repair"
 
 
 def test_a_busy_server_is_asked_again(
@@ -287,8 +287,9 @@ def test_a_busy_server_is_asked_again(
 def test_a_server_that_stays_busy_stops_the_run(
     tmp_path: Path, provider: Provider, photo: EncodedPhoto, name: str
 ) -> None:
-    client = open_client(name, model=MODELS[name], max_retries=1)
-    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE)
+    client = open_client(name, model=MODELS[name])
+    limits = SendLimits(max_retries=1)
+    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE, limits)
     provider.replies = [
         {"status": 429, "headers": {"retry-after-ms": "1", "retry-after": "0"}}
     ] * 2
