@@ -869,6 +869,10 @@ PROBES = Registry(
             "maskwise.probes.image_text:IMAGE_TEXT",
             "instructions written into the image, against harmless words",
         ),
+        "attacks": BuiltIn(
+            "maskwise.probes.attacks:ATTACKS",
+            "changes inside a budget that a search or the gradient finds",
+        ),
         "counterfactual-twins": BuiltIn(
             "maskwise.probes.counterfactuals:COUNTERFACTUAL_TWINS",
             "targets that are removed, replaced, covered or uncovered",

@@ -25,6 +25,7 @@ Optional attributes:
 | | what `predict` would. It may have `visible_objects()`: the visible masks of all objects found, for `convex-hull` |
 | `close()` | called once, at the end |
 | `predict_batch(images, questions)` | questions about several images in one call; see below |
+| `loss_gradient(image, samples)` | the gradient of its loss by the image's values, (height, width, 3), for attacks |
 | `batch_size: int` | how many questions `predict_batch` gets in one call, at most; 8 if it is not given |
 
 `predict_batch(images, questions)` gets two lists of the same length: image i belongs to question i. It returns one
@@ -49,6 +50,7 @@ import msgspec
 import numpy as np
 from PIL import Image
 
+from maskwise.arrays import Float64Array
 from maskwise.errors import MaskError, MaskwiseError, ModelError, RecordError
 from maskwise.predictions.conversion import to_prediction
 from maskwise.runs.schema import ModelInfo
@@ -100,6 +102,16 @@ class TeacherForcedPredictor(Protocol):
 
 
 Model = Predictor | GroundTruthPredictor
+
+
+@runtime_checkable
+class DifferentiableModel(Protocol):
+    """A model that tells how its loss depends on the image, for attacks with a gradient."""
+
+    def loss_gradient(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> Float64Array:
+        """The gradient of the loss by the values of the image, (height, width, 3)."""
 
 
 @runtime_checkable

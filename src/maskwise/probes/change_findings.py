@@ -119,7 +119,7 @@ def example_rows(
 ) -> list[ProbeExample]:
     """The samples that lost most."""
     examples = []
-    for row in changed.worst(rows, count):
+    for row in changed.most_lost(rows, count):
         strength = changed.strengths[row]
         label = changed.changes[row] + (f", {strength}" if strength else "")
         before = changed.control_terms.numerator[row]

@@ -18,12 +18,13 @@ from maskwise.arrays import BoolArray, Float64Array, Int64Array, UInt8Array
 from maskwise.errors import StoreError
 from maskwise.masks import Mask
 from maskwise.probes.context import PROTOCOL, ProbeContext
+from maskwise.probes.severity import grade, state_edges, worst
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import Comparison, adjust_by_holm, compare_metric
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
-from maskwise.runs.probe_results import Severity, Threshold
+from maskwise.runs.probe_results import Severity
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.store.folder import MANIFEST, read_manifest
@@ -36,7 +37,11 @@ SOURCE = "source_image"
 """Tags of changed samples: what was changed, how much, the control, and the image of the
 probed dataset that it comes from."""
 
-LOSSES: dict[Severity, float] = {"low": 0.05, "medium": 0.15, "high": 0.30}
+LOSSES: tuple[tuple[float, Severity], ...] = (
+    (0.05, "low"),
+    (0.15, "medium"),
+    (0.30, "high"),
+)
 """The share of the score that is lost, from which on a finding has this severity: a
 twentieth is seen in a table, a third turns a good model into a poor one."""
 
@@ -44,9 +49,8 @@ ALPHA = 0.05
 """Level of all tests of one probe together, two-sided: a model that loses nothing is
 flagged by chance in 2.5 % of all probes at the most."""
 
-LOSS_THRESHOLDS = tuple(
-    Threshold(severity, f"{share:.0%} of the score or more is lost, with p < {ALPHA}")
-    for severity, share in LOSSES.items()
+LOSS_THRESHOLDS = state_edges(
+    LOSSES, f"{{}} % of the score or more is lost, with p < {ALPHA}"
 )
 
 
@@ -72,8 +76,7 @@ class Effect(NamedTuple):
         """By LOSSES; `none` unless the loss is significant."""
         if self.loss is None or self.p is None or self.p >= ALPHA:
             return "none"
-        reached = [level for level, share in LOSSES.items() if self.loss >= share]
-        return reached[-1] if reached else "none"
+        return grade(self.loss, LOSSES)
 
 
 def draw_generator(seed: int, *parts: object) -> np.random.Generator:
@@ -214,7 +217,7 @@ class ChangedRun:
         labels = np.array(self.changes)
         return [(name, labels == name) for name in changes if name in self.changes]
 
-    def worst(self, rows: BoolArray, count: int) -> list[int]:
+    def most_lost(self, rows: BoolArray, count: int) -> list[int]:
         """Rows with the largest loss against their controls, at most one per source image."""
         gain = _values(self.terms) - _values(self.control_terms)
         chosen = []
@@ -264,5 +267,4 @@ def worst_severity(effects: Sequence[Effect]) -> Severity:
     """The highest severity of some effects; `unmeasured` where none could be tested."""
     if all(effect.p is None for effect in effects):
         return "unmeasured"
-    order: list[Severity] = ["none", *LOSSES]
-    return max((effect.severity for effect in effects), key=order.index)
+    return worst([effect.severity for effect in effects])

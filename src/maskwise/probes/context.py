@@ -34,6 +34,7 @@ class ProbeContext:
     probed. folder: where evaluations are kept; None keeps them in memory. limit: number of
     images, drawn with `seed`; None for all. quick: a probe asks at most a tenth of what it
     would ask otherwise, beside the shared evaluation. runs: evaluations by name.
+    asked_directly: questions that a probe asked without an evaluation.
     """
 
     data: str | Path | Dataset
@@ -47,6 +48,7 @@ class ProbeContext:
     timeout: float | None = None
     progress: bool = False
     runs: dict[str, Run] = field(default_factory=dict)
+    asked_directly: int = 0
     _temporary: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
@@ -131,8 +133,9 @@ class ProbeContext:
         return made
 
     def questions_asked(self) -> int:
-        """Questions of all evaluations so far."""
-        return sum(run.info.dataset.samples for run in self.runs.values())
+        """Questions of all evaluations so far, and those asked without one."""
+        evaluated = sum(run.info.dataset.samples for run in self.runs.values())
+        return evaluated + self.asked_directly
 
     def close(self) -> None:
         """Remove temporary folders."""

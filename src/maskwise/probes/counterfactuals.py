@@ -30,6 +30,7 @@ from maskwise.probes.changed_data import (
 from maskwise.probes.context import ProbeContext
 from maskwise.probes.pasted_twins import make_pasted_twins
 from maskwise.probes.probe import Probe
+from maskwise.probes.severity import grade, state_edges, worst
 from maskwise.probes.twin import ABSENT_KINDS, ORIGINAL, Twin, TwinKind
 from maskwise.probes.world_twins import SCENE_KINDS, make_scene_twin, open_scene
 from maskwise.protocols import MetricTerms
@@ -37,13 +38,11 @@ from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import Estimate, estimate
 from maskwise.report.run_data import RunData, RunPaths, load_run_data
 from maskwise.runs.probe_results import (
-    SEVERITIES,
     Cell,
     Measure,
     ProbeFinding,
     ProbeTable,
     Severity,
-    Threshold,
 )
 from maskwise.schema import ImageInfo, Prediction, Sample
 from maskwise.store import DatasetWriter
@@ -56,7 +55,11 @@ QUICK_COST = 0.3
 LEAST_TWINS = 24
 """Twins of a small dataset: enough of each kind together for an interval."""
 
-RATES: dict[Severity, float] = {"low": 0.05, "medium": 0.15, "high": 0.40}
+RATES: tuple[tuple[float, Severity], ...] = (
+    (0.05, "low"),
+    (0.15, "medium"),
+    (0.40, "high"),
+)
 """From which share on a finding has this severity; the whole interval has to lie above."""
 
 HIT = 0.5
@@ -112,7 +115,7 @@ def run_counterfactuals(context: ProbeContext, cost: float = COST) -> ProbeFindi
         rate_severity(flips),
         worst_severity(effects),
     ]
-    severity = max(severities, key=SEVERITIES.index)
+    severity = worst(severities)
     if severity == "none" and rate_severity(hallucination) == "unmeasured":
         severity = "unmeasured"
     return ProbeFinding(
@@ -353,8 +356,7 @@ def rate_severity(rate: Estimate) -> Severity:
         return "none"
     if low is None:
         return "unmeasured"
-    reached = [level for level, share in RATES.items() if low >= share]
-    return reached[-1] if reached else "none"
+    return grade(low, RATES)
 
 
 def _measure(name: str, label: str, rate: Estimate, meaning: str) -> Measure:
@@ -427,13 +429,10 @@ COUNTERFACTUAL_TWINS = Probe(
         "not annotated counts as absent. It judges masks, not words."
     ),
     thresholds=(
-        *(
-            Threshold(
-                level,
-                f"regions for absent targets, or flips of the mask type, in {share:.0%} "
-                "of the questions or more, interval included",
-            )
-            for level, share in RATES.items()
+        *state_edges(
+            RATES,
+            "regions for absent targets, or flips of the mask type, in {} % of the "
+            "questions or more, interval included",
         ),
         *LOSS_THRESHOLDS,
     ),

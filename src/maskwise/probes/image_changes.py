@@ -47,10 +47,10 @@ FAMILIES = {
 
 ALL = "all changes"
 
-COST = 8.0
+COST = 6.0
 QUICK_COST = 0.5
-"""Evaluations of the dataset that the probe takes: 80 conditions, each on a tenth of the
-images; with `--quick` 16 conditions, each on a thirtieth."""
+"""Evaluations of the dataset that the probe takes: 80 conditions, each on a
+thirteenth of the images; with `--quick` 16 conditions, each on a thirtieth."""
 
 LEAST_IMAGES = 12
 """Changed images of a small dataset: a few more than an interval needs."""

@@ -36,8 +36,8 @@ CHANGES = WORD_CHANGES | LANGUAGE_CHANGES
 ALL = "same meaning"
 """The group of all changes that keep what is asked for, other languages apart."""
 
-COST = 4.0
-QUICK_COST = 0.4
+COST = 3.0
+QUICK_COST = 0.3
 """Evaluations of the dataset that the probe takes."""
 
 LEAST_QUESTIONS = 2

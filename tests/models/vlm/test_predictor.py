@@ -3,7 +3,9 @@
 import dataclasses
 
 import msgspec
+import numpy as np
 import torch
+from PIL import Image
 
 from maskwise.harness.registry import make_predictor
 from maskwise.models.vlm.batch import ImageQuestions, add_prompts, collate
@@ -135,3 +137,26 @@ def test_a_question_cannot_contain_special_tokens():
     tokens = processor.encode_prompt(text, 4)
     assert tokens.count(processor.image_token_id) == 4
     assert not set(processor.seg_token_ids) & set(tokens)
+
+
+def test_the_gradient_of_the_loss_points_to_a_larger_loss():
+    model, processor = small_model()
+    predictor = Vlm(model, processor)
+    # Another size than the model's own: the gradient has the size of the image.
+    one = scene_questions(0, count=3, size=96)
+    samples = [sample for sample in one.samples if sample.targets]
+    gradient = predictor.loss_gradient(one.image, samples)
+    assert gradient.shape == (96, 96, 3)
+    assert np.isfinite(gradient).all()
+    pixels = np.asarray(one.image).astype(np.int16)
+    losses = []
+    for direction in (-1, 1):
+        moved = np.clip(pixels + direction * 4 * np.sign(gradient), 0, 255)
+        image = Image.fromarray(moved.astype(np.uint8))
+        batch = collate([ImageQuestions(image, tuple(samples))], processor)
+        # The image as the vision-language model sees it stays.
+        same = collate([ImageQuestions(one.image, tuple(samples))], processor)
+        mixed = dataclasses.replace(same, segmenter_pixels=batch.segmenter_pixels)
+        with torch.no_grad():
+            losses.append(model(mixed).loss.item())
+    assert losses[0] < losses[1]

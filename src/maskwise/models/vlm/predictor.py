@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 from PIL import Image
 
+from maskwise.arrays import Float64Array
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
+from maskwise.models.vlm.batch import ImageQuestions, collate
 from maskwise.models.vlm.folder import hash_weights, load_folder
 from maskwise.models.vlm.generation import (
     GeneratedAnswer,
@@ -63,6 +66,25 @@ class Vlm:
             part = samples[start : start + self.batch_size]
             answers += read_answers(self.model, self.processor, encoded, part)
         return [self.to_prediction(encoded, answer) for answer in answers]
+
+    def loss_gradient(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> Float64Array:
+        """How the loss depends on the values of an image, (height, width, 3).
+
+        Through the segmenter only: the vision-language model sees the image in patches of
+        another size, whose gradient is not added.
+        """
+        device = next(self.model.parameters()).device
+        questions = ImageQuestions(image, tuple(samples))
+        batch = collate([questions], self.processor).to(device)
+        assert batch.segmenter_pixels is not None
+        pixels = batch.segmenter_pixels.requires_grad_()
+        loss = self.model(batch).loss
+        (gradient,) = torch.autograd.grad(loss, pixels, allow_unused=True)
+        if gradient is None:
+            return np.zeros((image.height, image.width, 3))
+        return self.processor.restore_gradient(gradient[0], image.size)
 
     def to_prediction(self, image: VlmImage, answer: GeneratedAnswer) -> Prediction:
         """The answer without its tokens, and a region per target with masks at the size of the image."""

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from torch.nn import functional
 
-from maskwise.arrays import BoolArray
+from maskwise.arrays import BoolArray, Float64Array
 from maskwise.errors import ModelError
 from maskwise.models.vlm.batch import IGNORED
 from maskwise.models.vlm.config import VlmConfig
@@ -165,6 +165,23 @@ class VlmProcessor:
         return functional.interpolate(
             planes, shape, mode="bilinear", align_corners=False
         )[:, 0]
+
+    def restore_gradient(
+        self, gradient: torch.Tensor, image_size: tuple[int, int]
+    ) -> Float64Array:
+        """The gradient by the segmenter's input [3, size, size], by the values of the image.
+
+        image_size: width and height of the image. Each value of the image is given the
+        gradient of the place it was resized to.
+        """
+        std = torch.tensor(self.family.normalization[1], device=gradient.device)
+        width, height = self._resized(image_size)
+        planes = (gradient.float() / std.view(3, 1, 1))[None, :, :height, :width]
+        shape = (image_size[1], image_size[0])
+        restored = functional.interpolate(
+            planes, shape, mode="bilinear", align_corners=False
+        )
+        return restored[0].permute(1, 2, 0).double().cpu().numpy()
 
     # -- texts
 
