@@ -1,5 +1,6 @@
 """`maskwise judge`: the answers of a run, judged offline or by a language model, and the judge measured by people."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,15 +93,16 @@ def judge_answers(
 
     Example: maskwise judge answers runs/mine --judge openai/gpt-5-mini --budget 2
     """
-    from maskwise.cli.judge_table import print_judgments, print_pairs, summary
+    from maskwise.cli.judge_table import print_judgments, print_pairs
     from maskwise.cli.output import print_json
     from maskwise.judging.judge_run import judge as judge_run
     from maskwise.judging.pairwise import judge_pairs
     from maskwise.progress_bars import make_progress
+    from maskwise.report.judgment_text import summarize_verdicts
     from maskwise.report.run_data import RunPaths
 
     paths = RunPaths(truth=dataset, images=images)
-    with make_progress(quiet=as_json or dry_run) as progress:
+    with make_progress(quiet=as_json or dry_run) as progress, ExitStack() as stack:
         model = _open_model(
             judge,
             base_url,
@@ -112,6 +114,8 @@ def judge_answers(
             with_image=not text_only,
             progress=progress,
         )
+        if model is not None:
+            stack.callback(model.client.close)
         if dry_run:
             _print_estimate(run, pairwise, model, paths, as_json=as_json)
             return
@@ -122,7 +126,7 @@ def judge_answers(
                 run, pairwise, model or judge, ledger=ledger, paths=paths
             )
     if as_json:
-        print_json(summary(judgments if pairwise is None else pairs))
+        print_json(summarize_verdicts(judgments if pairwise is None else pairs))
     elif pairwise is None:
         print_judgments(judgments, run)
     else:
@@ -148,13 +152,14 @@ def calibrate_judge(
 
     Example: maskwise judge calibrate runs/mine --verdicts verdicts.jsonl --judge openai/gpt-5-mini
     """
-    from maskwise.cli.judge_table import print_calibration, summary
+    from maskwise.cli.judge_table import print_calibration
     from maskwise.cli.output import print_json
     from maskwise.judging.calibration import calibrate
+    from maskwise.report.judgment_text import summarize_verdicts
 
     judgments = calibrate(run, verdicts, judge)
     if as_json:
-        print_json(summary(judgments))
+        print_json(summarize_verdicts(judgments))
     else:
         print_calibration(judgments, run)
 

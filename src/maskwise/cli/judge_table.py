@@ -1,15 +1,13 @@
 """What `maskwise judge` prints."""
 
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from maskwise.console import make_console
-from maskwise.report.formatting import format_interval, format_metric
+from maskwise.report.formatting import format_interval, format_metric, format_value
 from maskwise.report.judgment_text import (
     CRITERION_LABELS,
     describe_calibration,
@@ -20,13 +18,6 @@ from maskwise.report.judgment_text import (
 from maskwise.runs.files import REPORT
 from maskwise.runs.judgments import Judgments, Pairs, judgments_path, pairs_path
 from maskwise.runs.schema import MetricValue
-
-
-def summary(result: Judgments | Pairs) -> dict[str, Any]:
-    """What `--json` prints: everything but the verdicts themselves, which are in the file."""
-    fields: dict[str, Any] = msgspec.to_builtins(result)
-    del fields["verdicts"]
-    return {**fields, "judged": len(result.verdicts)}
 
 
 def print_judgments(judgments: Judgments, folder: Path) -> None:
@@ -58,18 +49,16 @@ def print_calibration(judgments: Judgments, folder: Path) -> None:
     assert calibration is not None, "the judge was just calibrated"
     console = make_console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("", "judge", "corrected", "people alone", "agreement", "kappa"):
+    for title in ("", "judge", "corrected", "agreement", "kappa", "of people"):
         table.add_column(title, justify="left" if not title else "right")
     for name, criterion in calibration.criteria.items():
-        agreement = criterion.agreement
-        kappa = criterion.kappa.value
         table.add_row(
             Text(CRITERION_LABELS[name]),
             format_metric(criterion.judge),
             " ".join(_cells(criterion.corrected)),
-            " ".join(_cells(criterion.people)),
-            "-" if agreement is None else f"{100 * agreement:.1f}",
-            "-" if kappa is None else f"{kappa:.2f}",
+            f"{100 * criterion.agreement:.1f}",
+            format_value(criterion.kappa.value, "count"),
+            format_value(criterion.people_kappa.value, "count"),
         )
     console.print(table)
     _print_lines(console, [describe_calibration(calibration)])

@@ -3,21 +3,27 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import permutations
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from maskwise.arrays import Float64Array, Int64Array
+from maskwise.arrays import Float64Array
 from maskwise.errors import StoreError
 from maskwise.harness.metric_values import estimate_value
-from maskwise.judging.judge_run import write_judgments
+from maskwise.judging.judge_run import update_report, write_judgments
 from maskwise.judging.prediction_powered import (
     best_weight,
     estimate_share,
     people_alone,
 )
-from maskwise.protocols.intervals import estimate_composite, sum_by_image
+from maskwise.protocols.intervals import (
+    Estimate,
+    Interval,
+    estimate_composite,
+    sum_by_image,
+)
 from maskwise.protocols.metrics import CompositeMetric
 from maskwise.runs import Run, load_run
 from maskwise.runs.files import hash_path
@@ -31,6 +37,11 @@ from maskwise.runs.judgments import (
     read_people_verdicts,
 )
 from maskwise.runs.schema import MetricValue
+
+RatedPair = tuple[bool, bool, int]
+"""Two verdicts on one answer, and the image of its question."""
+
+NO_PAIRS = "no answer was judged by two people"
 
 
 def calibrate(
@@ -61,6 +72,7 @@ def calibrate(
     calibrated = msgspec.structs.replace(judgments, calibration=calibration)
     assert opened.folder is not None, "judgments are read from a folder"
     write_judgments(opened.folder, calibrated)
+    update_report(opened)
     return calibrated
 
 
@@ -84,7 +96,7 @@ def _read_people(run: Run, path: Path, judgments: Judgments) -> list[PeopleVerdi
     for line in read_people_verdicts(path):
         if line.run not in names:
             other_runs.add(line.run)
-        elif line.sample in judged:
+        elif line.sample in judged and _has_verdict(line):
             last[line.sample, line.reviewer] = line
     if not last:
         seen = ", ".join(sorted(other_runs)[:5]) or "none"
@@ -93,6 +105,11 @@ def _read_people(run: Run, path: Path, judgments: Judgments) -> list[PeopleVerdi
             f'"run": "{run.name}" and a sample of it'
         )
     return list(last.values())
+
+
+def _has_verdict(line: PeopleVerdict) -> bool:
+    """Whether a line says anything about a criterion: comparisons of runs do not."""
+    return any(getattr(line, name) is not None for name in CRITERIA)
 
 
 def _calibrate(
@@ -106,28 +123,36 @@ def _calibrate(
             given.setdefault(line.sample, []).append(value)
     if not given:
         return None
-    mean_of = {sample: float(np.mean(values)) for sample, values in given.items()}
     said_of = {
-        verdict.sample: float(getattr(verdict, criterion))
+        verdict.sample: bool(getattr(verdict, criterion))
         for verdict in judgments.verdicts
     }
     rows = [row for row, sample in enumerate(run.ids) if sample in said_of]
     cluster = run.clusters[rows]
-    said = np.array([said_of[run.ids[row]] for row in rows])
-    found = np.array([mean_of.get(run.ids[row], np.nan) for row in rows])
+    said = np.array([float(said_of[run.ids[row]]) for row in rows])
+    found = np.array([_mean(given.get(run.ids[row])) for row in rows])
     level = run.info.intervals.level
     weight = best_weight(said, found, ~np.isnan(found))
     corrected = estimate_share(said, found, cluster, weight=weight, level=level)
-    # Where people are evenly split there is no verdict to agree with.
-    decided = ~np.isnan(found) & (found != 0.5)
-    table = _confusion(said[decided], found[decided])
-    total = sum(map(sum, table))
+    image_of = dict(zip(run.ids, run.clusters.tolist()))
+    judge_pairs = [
+        (said_of[sample], value, image_of[sample])
+        for sample, values in given.items()
+        for value in values
+    ]
+    # In both orders, because no person comes first.
+    people_pairs = [
+        (*pair, image_of[sample])
+        for sample, values in given.items()
+        for pair in permutations(values, 2)
+    ]
+    cells = _cells(judge_pairs).sum(0).astype(int).tolist()
     return CriterionCalibration(
         questions=len(given),
-        split=int((found == 0.5).sum()),
-        confusion=table,
-        agreement=(table[0][0] + table[1][1]) / total if total else None,
-        kappa=_kappa(said[decided], found[decided], cluster[decided], level),
+        confusion=((cells[0], cells[1]), (cells[2], cells[3])),
+        agreement=(cells[0] + cells[3]) / sum(cells),
+        kappa=_kappa(judge_pairs, level),
+        people_kappa=_kappa(people_pairs, level),
         judge=judgments.shares[criterion],
         corrected=estimate_value(corrected),
         people=estimate_value(people_alone(found, cluster, level)),
@@ -135,36 +160,34 @@ def _calibrate(
     )
 
 
-def _confusion(
-    said: Float64Array, found: Float64Array
-) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Questions by the judge (rows) and by the majority of people (columns), no before yes."""
-    cells = np.bincount(
-        2 * (said > 0.5).astype(np.int64) + (found > 0.5), minlength=4
-    ).tolist()
-    return (cells[0], cells[1]), (cells[2], cells[3])
+def _mean(values: Sequence[bool] | None) -> float:
+    """The mean verdict of people on an answer; NaN where there is none."""
+    return float(np.mean(values)) if values else float("nan")
 
 
-def _kappa(
-    said: Float64Array, found: Float64Array, cluster: Int64Array, level: float
-) -> MetricValue:
-    """Cohen's kappa of the judge and the majority of people, with an interval clustered by image."""
-    cell = 2 * (said > 0.5).astype(np.int64) + (found > 0.5)
-    columns = np.eye(4)[cell]
+def _cells(pairs: Sequence[RatedPair]) -> Float64Array:
+    """The cell of the confusion that each pair is in, float64 [pairs, 4]: no and no, no and yes, yes and no, both."""
+    return np.eye(4)[[2 * first + second for first, second, _ in pairs]].reshape(-1, 4)
+
+
+def _kappa(pairs: Sequence[RatedPair], level: float) -> MetricValue:
+    """Cohen's kappa of pairs of verdicts, with an interval clustered by image."""
+    if not pairs:
+        return estimate_value(Estimate(None, Interval(None, None, NO_PAIRS)))
+    columns = _cells(pairs)
+    images = np.array([image for _, _, image in pairs], np.int64)
     metric = CompositeMetric(columns, _kappa_of_counts, lowest=-1.0)
-    return estimate_value(
-        estimate_composite(metric, sum_by_image(columns, cluster), level)
-    )
+    sums = sum_by_image(columns, images)
+    return estimate_value(estimate_composite(metric, sums, level))
 
 
 def _kappa_of_counts(sums: Float64Array) -> Float64Array:
     """Kappa from the four cells of the confusion, float64 [groups, 4]; NaN where both use one value only."""
     total = sums.sum(1)
     observed = (sums[:, 0] + sums[:, 3]) / total
-    said_no = (sums[:, 0] + sums[:, 1]) / total
-    found_no = (sums[:, 0] + sums[:, 2]) / total
-    expected = said_no * found_no + (1 - said_no) * (1 - found_no)
-    kappa: Float64Array = (observed - expected) / np.where(
-        expected < 1, 1 - expected, np.nan
-    )
+    first_no = (sums[:, 0] + sums[:, 1]) / total
+    second_no = (sums[:, 0] + sums[:, 2]) / total
+    expected = first_no * second_no + (1 - first_no) * (1 - second_no)
+    chance = np.where(expected < 1, 1 - expected, np.nan)
+    kappa: Float64Array = (observed - expected) / chance
     return kappa

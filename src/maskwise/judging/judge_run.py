@@ -23,9 +23,10 @@ from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
 from maskwise.registry import JUDGES
+from maskwise.report.report_file import write_report
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.runs import Run, load_run
-from maskwise.runs.files import lock_run, write_errors, write_json
+from maskwise.runs.files import REPORT, lock_run, write_errors, write_json
 from maskwise.runs.judgments import (
     CRITERIA,
     JUDGMENTS_FORMAT,
@@ -77,6 +78,7 @@ def judge(
     judgments = summarize(opened, info, results)
     if opened.folder is not None:
         write_judgments(opened.folder, judgments)
+        update_report(opened, paths)
     return judgments
 
 
@@ -223,3 +225,9 @@ def write_judgments(folder: Path, judgments: Judgments) -> Path:
     with lock_run(folder), write_errors(folder):
         write_json(path, judgments)
     return path
+
+
+def update_report(run: Run, paths: RunPaths | None = None) -> None:
+    """Write the report of a run folder again, with the new verdicts; a folder without one gets none."""
+    if run.folder is not None and (run.folder / REPORT).exists():
+        write_report(run, run.folder / REPORT, paths=paths)

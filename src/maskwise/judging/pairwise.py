@@ -16,6 +16,7 @@ from maskwise.judging.judge_run import (
     judge_info,
     load_cases,
     mean_value,
+    update_report,
 )
 from maskwise.judging.language_model import (
     CHUNK,
@@ -99,6 +100,7 @@ def judge_pairs(
         path = pairs_path(first.folder, info.judge, second.name)
         with lock_run(first.folder), write_errors(first.folder):
             write_json(path, comparison)
+        update_report(first, paths)
     return comparison
 
 

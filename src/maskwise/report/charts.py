@@ -34,6 +34,29 @@ class Bar:
     high: float | None
 
 
+@dataclass(frozen=True)
+class ChartLine:
+    """One line of a chart: a name, a metric with its bar, and for slices a second metric."""
+
+    name: str
+    meaning: str
+    metric: MetricValue
+    bar: Bar | None
+    second: MetricValue | None = None
+    second_bar: Bar | None = None
+    samples: int | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines on one axis. left_out: number of groups that are not shown."""
+
+    title: str
+    axis: Axis
+    lines: list[ChartLine]
+    left_out: int = 0
+
+
 def fraction_axis(metrics: Iterable[MetricValue]) -> Axis:
     """From 0 to a round number that no value or interval exceeds; symmetric where a value is negative."""
     known = [

@@ -1,5 +1,9 @@
 """Judgments in words: who judged, what it cost, which verdicts there are, and how far people agree."""
 
+from typing import Any
+
+import msgspec
+
 from maskwise.report.formatting import format_interval, format_metric, shorten
 from maskwise.runs.judgments import Calibration, JudgeInfo, Judgments, Pairs
 from maskwise.terminal import count_noun
@@ -88,3 +92,10 @@ def describe_calibration(calibration: Calibration) -> str:
         "Corrected: what people would find over all answers, by prediction-powered inference, if those they judged "
         "were drawn at random."
     )
+
+
+def summarize_verdicts(result: Judgments | Pairs) -> dict[str, Any]:
+    """Everything of a result but the verdicts themselves, which are in its file: what JSON reports say."""
+    fields: dict[str, Any] = msgspec.to_builtins(result)
+    del fields["verdicts"]
+    return {**fields, "judged": len(result.verdicts)}

@@ -11,6 +11,7 @@ from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunData, RunPaths
 from maskwise.runs import Run
 from maskwise.store.atomic import atomic_write
+from maskwise.terminal import safe_text
 
 ReportFormat = Literal["html", "md", "json"]
 
@@ -45,7 +46,8 @@ def write_report(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(out) as file:
-            file.write(text.encode())
+            # People look at files in a terminal, too.
+            file.write(safe_text(text).encode())
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error}") from None
     return out

@@ -7,7 +7,8 @@ from maskwise.errors import MaskwiseError
 from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.report.charts import (
     Axis,
-    Bar,
+    Chart,
+    ChartLine,
     fraction_axis,
     make_bar,
     make_reliability,
@@ -17,6 +18,7 @@ from maskwise.report.charts import (
 from maskwise.report.explanation_page import report_section
 from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
+from maskwise.report.judgment_view import view_judgments
 from maskwise.report.ladder_page import view_ladder
 from maskwise.report.metric_labels import (
     HEADLINE_METRICS,
@@ -43,29 +45,6 @@ MAX_SLICINGS = 16
 MAX_GROUPS = 12
 MAX_REASONS = 10
 MAX_NAME = 80
-
-
-@dataclass(frozen=True)
-class ChartLine:
-    """One line of a chart: a name, a metric with its bar, and for slices a second metric."""
-
-    name: str
-    meaning: str
-    metric: MetricValue
-    bar: Bar | None
-    second: MetricValue | None = None
-    second_bar: Bar | None = None
-    samples: int | None = None
-
-
-@dataclass(frozen=True)
-class Chart:
-    """Lines on one axis. left_out: number of groups that are not shown."""
-
-    title: str
-    axis: Axis
-    lines: list[ChartLine]
-    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,6 +114,7 @@ def run_to_html(
         confusion=confusion,
         shares=row_shares(confusion) if confusion else [],
         explained=report_section(run, opened) if isinstance(opened, RunData) else None,
+        judged=view_judgments(run, opened),
         gallery=_gallery(run, main, samples, opened),
     )
 

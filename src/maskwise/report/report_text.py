@@ -3,7 +3,21 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from maskwise.report.formatting import format_interval, format_metric, shorten
+from maskwise.report.formatting import (
+    MAX_TEXT,
+    format_interval,
+    format_metric,
+    format_value,
+    shorten,
+)
+from maskwise.report.judgment_text import (
+    CRITERION_LABELS,
+    describe_calibration,
+    describe_judge,
+    describe_pairs,
+    describe_verdicts,
+    summarize_verdicts,
+)
 from maskwise.report.ladder_text import (
     describe_ladder_questions,
     describe_spread,
@@ -20,6 +34,7 @@ from maskwise.report.protocol_order import (
 from maskwise.report.report_page import MAX_GROUPS, MAX_NAME, MAX_SLICINGS
 from maskwise.report.sample_selection import largest
 from maskwise.runs import Run
+from maskwise.runs.judgments import Calibration, read_judgments, read_pairs
 from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS
 
@@ -65,11 +80,52 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
         lines += [describe_ladder_questions(run.ladder), ""]
         lines += ladder_table(run.ladder, run.ladder.runs[0])
         lines += ["", *describe_spread(run.ladder.runs[0])]
+    lines += _judgment_lines(run)
     for slicing, groups in list(results[main].slices.items())[:MAX_SLICINGS]:
         if len(groups) > 1:
             title = f"## {_escape(slice_label(slicing))}"
             lines += ["", title, "", *_slice_table(largest(groups, MAX_GROUPS))]
     return "\n".join([*lines, ""])
+
+
+def _judgment_lines(run: Run) -> list[str]:
+    """The verdicts of every judge, and comparisons with other runs."""
+    lines = []
+    for judgments in read_judgments(run):
+        lines += ["", f"## Answers, judged by {_escape(judgments.info.judge)}", ""]
+        rows = [
+            (CRITERION_LABELS.get(name, name), _with_interval(share))
+            for name, share in judgments.shares.items()
+        ]
+        lines += _table(("criterion", "share"), rows)
+        sentences = [describe_judge(judgments.info), *describe_verdicts(judgments)]
+        lines += ["", _escape(" ".join(sentences), MAX_TEXT)]
+        if judgments.calibration is not None:
+            lines += ["", *_calibration_lines(judgments.calibration)]
+    for pairs in read_pairs(run):
+        sentences = [*describe_pairs(pairs), describe_judge(pairs.info)]
+        lines += ["", _escape(" ".join(sentences), MAX_TEXT)]
+    return lines
+
+
+def _calibration_lines(calibration: Calibration) -> list[str]:
+    """A judge beside people."""
+    rows = [
+        (
+            CRITERION_LABELS.get(name, name),
+            format_metric(row.judge),
+            _with_interval(row.corrected),
+            _with_interval(row.people),
+            format_value(row.kappa.value, "count"),
+        )
+        for name, row in calibration.criteria.items()
+    ]
+    head = ("criterion", "judge", "corrected", "people alone", "kappa")
+    return [
+        *_table(head, rows),
+        "",
+        _escape(describe_calibration(calibration), MAX_TEXT),
+    ]
 
 
 def _citations(run: Run, names: Sequence[str]) -> list[str]:
@@ -141,9 +197,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
 
 
-def _escape(text: str) -> str:
+def _escape(text: str, limit: int = 2 * MAX_NAME) -> str:
     """The text on one line, with Markdown's special characters escaped."""
-    flat = shorten(" ".join(text.split()), 2 * MAX_NAME)
+    flat = shorten(" ".join(text.split()), limit)
     return "".join("\\" + sign if sign in "\\`*_{}[]<>#|!&~" else sign for sign in flat)
 
 
@@ -163,6 +219,8 @@ def run_to_summary(run: Run) -> dict[str, Any]:
         "all_samples": info.dataset.all_samples,
         "images": info.dataset.images,
         "level": info.intervals.level,
+        "judgments": [summarize_verdicts(item) for item in read_judgments(run)],
+        "pairs": [summarize_verdicts(item) for item in read_pairs(run)],
         "protocols": {
             name: _summarize(run.scores.protocols[name])
             for name in order_protocols(run)

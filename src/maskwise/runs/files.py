@@ -39,8 +39,10 @@ class HasFormat(Protocol):
 T = TypeVar("T", bound=HasFormat)
 
 
-def read_json(path: Path, kind: type[T], format: str) -> T:
-    """A JSON file of a run; StoreError if it is too large, malformed or of another format."""
+def read_json(
+    path: Path, kind: type[T], format: str, remedy: str = "score the run again"
+) -> T:
+    """A JSON file of a run; StoreError, with the remedy, if it is too large, malformed or of another format."""
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
             raise StoreError(
@@ -51,13 +53,11 @@ def read_json(path: Path, kind: type[T], format: str) -> T:
         stated = msgspec.json.decode(text, type=_Format).format
         if stated != format:
             raise StoreError(
-                f"{path} has format {stated!r}, expected {format!r}; score the run again"
+                f"{path} has format {stated!r}, expected {format!r}; {remedy}"
             )
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:
-        raise StoreError(
-            f"{path} cannot be read: {error}; score the run again"
-        ) from None
+        raise StoreError(f"{path} cannot be read: {error}; {remedy}") from None
 
 
 def write_json(path: Path, content: msgspec.Struct) -> None:

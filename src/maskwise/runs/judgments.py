@@ -23,6 +23,9 @@ PAIRS_FORMAT = "maskwise pairs 1"
 CRITERIA = ("correct", "grounded", "complete", "hallucinated")
 """What is judged of an answer; of the last one less is better."""
 
+AGAIN = "delete it and judge again (`maskwise judge`)"
+"""What to do about a file that cannot be read."""
+
 MAX_NAME = 80
 """Characters of a judge's name in a file name; file systems allow 255."""
 
@@ -81,17 +84,18 @@ class JudgeInfo(msgspec.Struct, frozen=True, kw_only=True):
 class CriterionCalibration(msgspec.Struct, frozen=True, kw_only=True):
     """A judge beside people on one criterion.
 
-    confusion: questions by the judge's verdict (rows: no, yes) and that of people (columns: no, yes). split: questions
-    on which people were of two minds; they are not in the confusion. corrected: the share that people would find, from
-    the judge's verdicts on all questions and those of people on some; people: the same from people's verdicts alone.
-    weight: how far the judge's verdicts were used, between 0 and 1.
+    questions: answers that people judged. confusion: people's verdicts by the judge's on the same answer (rows: no,
+    yes) and their own (columns: no, yes). kappa: Cohen's, of the judge and people; people_kappa: of people among
+    themselves, where two judged the same answer. corrected: the share that people would find, from the judge's verdicts
+    on all answers and those of people on some; people: the same from people's verdicts alone. weight: how far the
+    judge's verdicts were used, between 0 and 1.
     """
 
     questions: int
-    split: int
     confusion: tuple[tuple[int, int], tuple[int, int]]
-    agreement: float | None
+    agreement: float
     kappa: MetricValue
+    people_kappa: MetricValue
     judge: MetricValue
     corrected: MetricValue
     people: MetricValue
@@ -194,14 +198,14 @@ def read_judgments(run: Run) -> list[Judgments]:
     Verdicts on other predictions, of an earlier version of the folder, are left out.
     """
     files = _list_files(run, "judgments-*.json")
-    judgments = [read_json(path, Judgments, JUDGMENTS_FORMAT) for path in files]
+    judgments = [read_json(path, Judgments, JUDGMENTS_FORMAT, AGAIN) for path in files]
     return [item for item in judgments if is_current(run, item.info)]
 
 
 def read_pairs(run: Run) -> list[Pairs]:
     """The comparisons of a run's present predictions with those of other runs."""
     files = _list_files(run, "pairs-*.json")
-    pairs = [read_json(path, Pairs, PAIRS_FORMAT) for path in files]
+    pairs = [read_json(path, Pairs, PAIRS_FORMAT, AGAIN) for path in files]
     return [item for item in pairs if is_current(run, item.info)]
 
 
