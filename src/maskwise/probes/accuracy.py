@@ -147,7 +147,10 @@ def _score_calibration(
 def _presence_calibration(
     truth: GroundTruth, predictions: PredictionColumns
 ) -> CalibrationTest:
-    """Of questions with a predicted mask: its highest score, against whether there is a target."""
+    """Of questions with a predicted mask: its highest score, against whether there is a target.
+
+    A mask that is right has a target, so a target has to be there at least as often as the score says.
+    """
     confidence = np.full(len(truth), -1.0)
     np.maximum.at(confidence, predictions.sample, predictions.score)
     counted = (confidence >= 0) & ~predictions.no_target
@@ -156,6 +159,7 @@ def _presence_calibration(
         confidence[counted],
         truth.counts[counted] > 0,
         truth.cluster[counted],
+        one_sided=True,
     )
 
 
@@ -198,7 +202,7 @@ def _sentence(
         )
     faults = [test for test in tests if grade(test.certain_error, EDGES) != "none"]
     for test in faults:
-        side = "too sure" if test.is_overconfident else "not sure enough"
+        side = "too sure" if test.overall.gap > 0 else "not sure enough"
         gap = format_value(test.certain_error)
         parts.append(f"it is {side} of its {test.name} (gap {gap} points)")
     if tests and not faults:
@@ -284,7 +288,7 @@ def _calibration_plot(test: CalibrationTest) -> ProbePlot:
         series=[PlotSeries("right", right), PlotSeries("calibrated", ideal)],
         x="confidence",
         y="share that is right",
-        note=f"{test.cases:,} cases in {len(test.bins)} bins.",
+        note=f"{test.overall.count:,} cases in {len(test.bins)} bins.",
     )
 
 

@@ -1,11 +1,12 @@
 """Calibration: is a stated confidence the share of cases in which it is right?
 
-Confidences are put into bins. In each bin the gap is the mean of outcome minus confidence, tested
-against 0 with images as the unit; p-values are adjusted for the number of bins (Holm). The error
-that is graded is the mean gap over the bins with a gap beyond chance: a calibrated model has gaps by
-chance, too, and the usual expected calibration error never is 0.
+The gap is the mean of outcome minus confidence, over all cases and in bins of confidence. Each is
+tested against 0 with images as the unit; p-values are adjusted for their number (Holm). The error
+that is graded is that of gaps beyond chance only: a calibrated model has gaps by chance, too, and
+the usual expected calibration error never is 0.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,21 +22,27 @@ from maskwise.protocols.intervals import (
 )
 from maskwise.protocols.significance import adjust_by_holm
 
-BINS = 10
+BINS = 5
+"""Few, because each bin needs enough images to be tested."""
 SIGNIFICANT = 0.05 / 3
 """Three kinds of confidence are tested, so that a calibrated model is flagged in at most 5 % of cases."""
 
 
 @dataclass(frozen=True)
-class CalibrationBinTest:
-    """One bin: cases, mean confidence, share that is right, adjusted p of no gap (None: too few
-    images).
+class CalibrationGap:
+    """Some cases: how many, mean confidence, share that is right, adjusted p of no gap (None: too
+    few images).
     """
 
     count: int
     confidence: float
     right: float
     p: float | None
+
+    @property
+    def gap(self) -> float:
+        """Positive where confidences are too large."""
+        return self.confidence - self.right
 
     @property
     def significant(self) -> bool:
@@ -45,63 +52,63 @@ class CalibrationBinTest:
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """Calibration of one kind of confidence. bins: those that are not empty."""
+    """Calibration of one kind of confidence. overall: of all cases; bins: those that are not empty.
+    one_sided: only a confidence that is too large is an error.
+    """
 
     name: str
-    bins: list[CalibrationBinTest]
-
-    @property
-    def cases(self) -> int:
-        """How many confidences there are."""
-        return sum(item.count for item in self.bins)
+    overall: CalibrationGap
+    bins: list[CalibrationGap]
+    one_sided: bool = False
 
     @property
     def expected_error(self) -> float:
-        """The mean gap over all cases (Naeini et al., AAAI 2015)."""
-        gaps = sum(item.count * abs(item.right - item.confidence) for item in self.bins)
-        return gaps / max(1, self.cases)
+        """The mean gap of bins over all cases (Naeini et al., AAAI 2015)."""
+        return self._mean_gap(self.bins)
 
     @property
     def certain_error(self) -> float:
-        """The mean gap over all cases, counting gaps beyond chance only."""
-        gaps = 0.0
-        for item in self.bins:
-            if item.significant:
-                gaps += item.count * abs(item.right - item.confidence)
-        return gaps / max(1, self.cases)
+        """The mean gap over all cases, counting gaps beyond chance only: of all cases, or of bins."""
+        errors = []
+        for parts in ([self.overall], self.bins):
+            counted = [
+                part
+                for part in parts
+                if part.significant and (part.gap > 0 or not self.one_sided)
+            ]
+            errors.append(self._mean_gap(counted))
+        return max(errors)
 
-    @property
-    def is_overconfident(self) -> bool:
-        """Whether confidences are larger than the share that is right, on the whole."""
-        return (
-            sum(item.count * (item.confidence - item.right) for item in self.bins) > 0
-        )
+    def _mean_gap(self, parts: Sequence[CalibrationGap]) -> float:
+        gaps = sum(part.count * abs(part.gap) for part in parts)
+        return gaps / max(1, self.overall.count)
 
 
 def check_calibration(
-    name: str, confidence: Float64Array, right: BoolArray, cluster: Int64Array
+    name: str,
+    confidence: Float64Array,
+    right: BoolArray,
+    cluster: Int64Array,
+    *,
+    one_sided: bool = False,
 ) -> CalibrationTest:
     """The calibration of confidences in [0, 1]. right: outcomes; cluster: the image of each case."""
     number = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-    outcome = right.astype(np.float64)
-    filled = [code for code in range(BINS) if (number == code).any()]
-    p_values = []
-    for code in filled:
-        rows = number == code
-        p_values.append(zero_p_value(outcome[rows] - confidence[rows], cluster[rows]))
-    adjusted = adjust_by_holm(p_values)
-    bins = []
-    for code, p in zip(filled, adjusted):
-        rows = number == code
-        bins.append(
-            CalibrationBinTest(
+    parts = [np.ones(len(number), bool)]
+    parts += [number == code for code in range(BINS) if (number == code).any()]
+    residual = right.astype(np.float64) - confidence
+    p_values = [zero_p_value(residual[rows], cluster[rows]) for rows in parts]
+    gaps = []
+    for rows, p in zip(parts, adjust_by_holm(p_values)):
+        gaps.append(
+            CalibrationGap(
                 count=int(rows.sum()),
                 confidence=float(confidence[rows].mean()),
-                right=float(outcome[rows].mean()),
+                right=float(right[rows].mean()),
                 p=p,
             )
         )
-    return CalibrationTest(name, bins)
+    return CalibrationTest(name, gaps[0], gaps[1:], one_sided=one_sided)
 
 
 def zero_p_value(values: Float64Array, cluster: Int64Array) -> float | None:
