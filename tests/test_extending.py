@@ -29,6 +29,8 @@ EXPECTED = {
     "maskwise build largest world --limit 4 --writer": "4 calls",
     "maskwise train mean-box.toml --dry-run": "mean",
     "maskwise export": "box.json",
+    "maskwise probe world": "Long questions",
+    "maskwise probe ls": "long-questions",
 }
 """What the output of a command contains, by the command's beginning."""
 
@@ -82,11 +84,11 @@ def test_every_kind_has_an_example() -> None:
         "protocols",
         "recipes",
         "filters",
+        "probes",
         "trainers",
         "writers",
     ]:
         assert f'[project.entry-points."maskwise.{kind}"]' in text
-    assert "## Probe" in text
 
 
 def test_the_commands_of_the_document_work(workspace: Path) -> None:

@@ -7,7 +7,8 @@
 docs/extending.md shows how another package adds one.
 """
 
-from maskwise.benchmarks.benchmark import RISKS, Benchmark, BenchmarkCard
+from maskwise.benchmarks.benchmark import RISKS, Benchmark, BenchmarkCard, RiskTest
+from maskwise.benchmarks.risk_tests import describe_risk_tests, risk_label
 from maskwise.errors import UnknownNameError
 from maskwise.formats import AnnotationFormat, find_format
 from maskwise.registry import BENCHMARKS, FORMATS, SPEC_FORM
@@ -16,8 +17,11 @@ __all__ = [
     "RISKS",
     "Benchmark",
     "BenchmarkCard",
+    "RiskTest",
+    "describe_risk_tests",
     "find_benchmark",
     "find_reader",
+    "risk_label",
 ]
 
 

@@ -18,6 +18,15 @@ RISKS = {
 }
 """Labels of the AI Risk Atlas ids that cards name."""
 
+RISK_PROBES = {
+    "atlas-data-bias": ("data-bias",),
+    "atlas-evasion-attack": ("image-changes", "word-changes", "image-text"),
+    "atlas-output-bias": ("output-bias",),
+    "atlas-poor-model-accuracy": ("poor-model-accuracy",),
+    "atlas-unrepresentative-data": ("unrepresentative-data",),
+}
+"""The probes that test each risk; a test compares them with what the probes say."""
+
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A section of a card."""
@@ -65,13 +74,43 @@ class CardMethodology(_Section, frozen=True, kw_only=True):
     validation: str
 
 
+class RiskTest(_Section, frozen=True, kw_only=True):
+    """What a probe found about a risk, from the probes.json of its run.
+
+    severity: `unmeasured` where the probe ran but could measure nothing. maskwise: the version.
+    """
+
+    risk: str
+    probe: str
+    severity: str
+    finding: str
+    dataset: str
+    model: str
+    questions: int
+    date: str
+    maskwise: str
+    command: str
+
+
 class CardRisks(_Section, frozen=True, kw_only=True):
-    """Risks of using the benchmark; `atlas_risks` are ids of the AI Risk Atlas."""
+    """Risks of using the benchmark; `atlas_risks` are ids of the AI Risk Atlas.
+
+    `tests`: what probes found, always from a run; `untested`: what else is known about a risk
+    that the benchmark names and that no run has tested.
+    """
 
     risk_categories: list[str]
     atlas_risks: list[str]
     demographic_analysis: str
     potential_harm: str
+    untested: str = ""
+    tests: list[RiskTest] = []
+
+
+NO_RISKS = CardRisks(
+    risk_categories=[], atlas_risks=[], demographic_analysis="", potential_harm=""
+)
+"""Of a dataset without a card."""
 
 
 class CardConsiderations(_Section, frozen=True, kw_only=True):

@@ -82,6 +82,15 @@ TrackerNames = Annotated[
         show_default=False,
     ),
 ]
+ProbeFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--probes",
+        metavar="FOLDER",
+        help=f"Put the results of `maskwise probe` into the card. {SEVERAL}",
+        show_default=False,
+    ),
+]
 ShowAll = Annotated[
     bool,
     typer.Option(

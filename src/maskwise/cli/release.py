@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maskwise.cli.options import AsJson, ImagesFolder, argument
+from maskwise.cli.options import AsJson, ImagesFolder, ProbeFolders, argument
 from maskwise.errors import ReleaseError
 from maskwise.terminal import echo
 
@@ -64,6 +64,7 @@ def release(
             help="Refer to the images by file name instead of storing them.",
         ),
     ] = False,
+    probes: ProbeFolders = None,
     push: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +92,7 @@ def release(
         plan_release,
         write_release,
     )
+    from maskwise.builder.release.risk_tests import read_risk_tests
     from maskwise.builder.release.splits import parse_ratios
     from maskwise.cli.output import print_json
     from maskwise.console import make_console
@@ -112,6 +114,7 @@ def release(
         ratios=parse_ratios(splits), seed=seed, keep_tags=not resplit
     )
     data = load_dataset(dataset, images=images)
+    risk_tests = read_risk_tests(probes or [], data)
     with make_console(stderr=True).status("measuring"):
         plan = plan_release(
             data, options, with_images=not no_images, threads=available_cores()
@@ -129,6 +132,7 @@ def release(
             out,
             {} if card is None else read_card(card),
             version=version,
+            risk_tests=risk_tests,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     _warn_of_licenses(plan, manifest.license)

@@ -91,7 +91,7 @@ class ProbeContext:
             seed=self.seed,
             engine=self.engine,
             timeout=self.timeout,
-            report=name == BASE,
+            report=False,
             keep_going=True,
             progress=self.progress,
         )

@@ -24,11 +24,13 @@ from maskwise.errors import MaskwiseError, ModelGoneError, UnknownNameError
 from maskwise.harness.loaded_model import LoadedModel, load_model
 from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import Model
-from maskwise.probes.context import ProbeContext
+from maskwise.probes.context import BASE, ProbeContext
 from maskwise.probes.probe import Probe, find_probe
 from maskwise.registry import PROBES as REGISTERED
 from maskwise.report.probe_page import write_probe_page
-from maskwise.runs.files import PROBES, hash_path, write_errors, write_json
+from maskwise.report.report_file import write_report
+from maskwise.runs import Run, load_run
+from maskwise.runs.files import PROBES, REPORT, hash_path, write_errors, write_json
 from maskwise.runs.probe_results import (
     PROBES_FORMAT,
     ProbeFinding,
@@ -111,11 +113,19 @@ def probe(
             context, results, command or _repeat_call(model, data, probes)
         )
         if context.folder is not None:
-            with write_errors(context.folder):
-                context.folder.mkdir(parents=True, exist_ok=True)
-                write_json(context.folder / PROBES, described)
-                write_probe_page(context.folder, described, context.runs)
+            _write_results(context.folder, described, context.runs)
     return described
+
+
+def _write_results(folder: Path, probes: ProbesFile, runs: Mapping[str, Run]) -> None:
+    """Write probes.json and the page, and both into the run that all probes share."""
+    with write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / PROBES, probes)
+        write_probe_page(folder, probes, runs)
+        if BASE in runs:
+            write_json(folder / BASE / PROBES, probes)
+            write_report(load_run(folder / BASE), folder / BASE / REPORT)
 
 
 def _choose_probes(
@@ -200,6 +210,7 @@ def _describe(
         dataset=dataset.name,
         dataset_path=str(dataset.path.resolve()),
         dataset_sha256=hash_path(dataset.path / MANIFEST),
+        dataset_format=dataset.manifest.about.get("format", ""),
         samples=len(dataset),
         images=len(Plan.from_dataset(dataset)),
         model=None if context.model is None else context.model.name,

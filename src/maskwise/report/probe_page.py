@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from maskwise.benchmarks import RISKS
+from maskwise.benchmarks import risk_label
 from maskwise.errors import MaskwiseError
 from maskwise.images import open_image, resolve_inside
 from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar
@@ -137,12 +137,13 @@ def probes_to_html(
         views=views,
         gallery=gallery,
         severities=_count_severities(probes),
+        labels=SEVERITY_LABELS,
     )
 
 
-def risk_label(risk: str) -> str:
-    """The label of a risk of the AI Risk Atlas, without its category; another one as it is."""
-    return RISKS.get(risk, risk).partition(" (")[0]
+def view_findings(probes: ProbesFile) -> list["ProbeView"]:
+    """The findings without examples, for the report of a run."""
+    return [_view(result, []) for result in probes.results]
 
 
 def format_cell(value: Cell, unit: Unit) -> str:

@@ -26,6 +26,7 @@ from maskwise.report.metric_labels import (
     metric_label,
     slice_label,
 )
+from maskwise.report.probe_page import view_findings
 from maskwise.report.protocol_order import (
     describe_questions,
     leading_protocols,
@@ -109,6 +110,7 @@ def run_to_html(
         leading=len(leading),
         overview_axis=axis,
         ladder=None if run.ladder is None else view_ladder(run.ladder),
+        probes=[] if run.probes is None else view_findings(run.probes),
         reliability=make_reliability(results[main].calibration),
         risk=make_risk_curve(results[main].risk_coverage),
         confusion=confusion,

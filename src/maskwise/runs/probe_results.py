@@ -151,9 +151,10 @@ class ProbesFile(msgspec.Struct, frozen=True, kw_only=True):
     """`probes.json`.
 
     dataset, dataset_path, dataset_sha256: what was probed, and the hash of its manifest.
-    samples, images: how many of them. model: its name; None where only the dataset was
-    probed. date: of the last probe, YYYY-MM-DD. command: what repeats it. cost: of all
-    probes, as a multiple of one evaluation.
+    dataset_format: the benchmark or format that it was read from, empty if none. samples,
+    images: how many of them. model: its name; None where only the dataset was probed. date: of
+    the last probe, YYYY-MM-DD. command: what repeats it. cost: of all probes, as a multiple of
+    one evaluation.
     """
 
     format: str
@@ -170,6 +171,7 @@ class ProbesFile(msgspec.Struct, frozen=True, kw_only=True):
     quick: bool
     cost: float
     results: list[ProbeResult]
+    dataset_format: str = ""
 
     def risks(self) -> dict[str, list[ProbeResult]]:
         """The results by risk id, in order."""

@@ -8,6 +8,7 @@ from maskwise.errors import StoreError
 from maskwise.runs.files import (
     LADDER,
     METRIC_TABLE,
+    PROBES,
     RUN,
     SCORE_TABLE,
     SCORES,
@@ -15,6 +16,7 @@ from maskwise.runs.files import (
     read_run_file,
 )
 from maskwise.runs.ladder import LADDER_FORMAT, Ladder
+from maskwise.runs.probe_results import ProbesFile, read_probes
 from maskwise.runs.run import Run
 from maskwise.runs.schema import SCORES_FORMAT, ScoresFile, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS, METRIC_COLUMNS, SCORE_COLUMNS, read_table
@@ -58,12 +60,17 @@ def load_run(run: "str | os.PathLike[str] | Run") -> Run:
         load_scores=partial(read_table, folder / SCORE_TABLE, SCORE_COLUMNS),
         load_metrics=partial(read_table, folder / METRIC_TABLE, METRIC_COLUMNS),
         load_ladder=partial(_read_ladder, folder / LADDER),
+        load_probes=partial(_read_probes, folder / PROBES),
         folder=folder,
     )
 
 
 def _read_ladder(path: Path) -> Ladder | None:
     return read_json(path, Ladder, LADDER_FORMAT) if path.is_file() else None
+
+
+def _read_probes(path: Path) -> ProbesFile | None:
+    return read_probes(path) if path.is_file() else None
 
 
 def _read_scores(path: Path) -> ScoresFile:

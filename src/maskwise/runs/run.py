@@ -16,6 +16,7 @@ from maskwise.protocols import MetricTerms
 from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
 from maskwise.runs.ladder import Ladder
+from maskwise.runs.probe_results import ProbesFile
 from maskwise.runs.schema import (
     PredictionsInfo,
     ProtocolScores,
@@ -71,6 +72,7 @@ class Run:
         load_scores: Callable[[], pa.Table],
         load_metrics: Callable[[], pa.Table],
         load_ladder: Callable[[], Ladder | None] = lambda: None,
+        load_probes: Callable[[], ProbesFile | None] = lambda: None,
         folder: Path | None = None,
         dataset: Dataset | None = None,
         predictions: Sequence[Prediction] | None = None,
@@ -84,6 +86,7 @@ class Run:
         self._load_scores = load_scores
         self._load_metrics = load_metrics
         self._load_ladder = load_ladder
+        self._load_probes = load_probes
         self._rows: dict[str, ScoreRows] = {}
 
     def __repr__(self) -> str:
@@ -324,6 +327,11 @@ class Run:
     def ladder(self) -> Ladder | None:
         """The predictions under every published rule; None if the dataset has nothing that rules treat differently."""
         return self._load_ladder()
+
+    @cached_property
+    def probes(self) -> ProbesFile | None:
+        """The results of risk probes that used this run; None if there are none."""
+        return self._load_probes()
 
     @cached_property
     def metric_table(self) -> pa.Table:

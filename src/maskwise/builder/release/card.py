@@ -4,20 +4,25 @@ A card file has the sections of `BenchmarkCard` and the section `release` (`Rele
 are always measured. A release is refused while a required field is blank.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
 import yaml
 
-from maskwise.benchmarks import RISKS, BenchmarkCard
+from maskwise.benchmarks import RISKS, BenchmarkCard, RiskTest, describe_risk_tests
 from maskwise.builder.release.identifiers import check_license, to_language_code
 from maskwise.builder.release.measured import MeasuredFacts
 from maskwise.errors import FormatError, ReleaseError, did_you_mean
 from maskwise.yaml_files import read_yaml
 
-MEASURED = ("data.size", "data.format", "data.statistics")
+MEASURED = (
+    "data.size",
+    "data.format",
+    "data.statistics",
+    "targeted_risks.tests",
+)
 """Fields that nobody fills in."""
 
 OPTIONAL = (
@@ -25,6 +30,7 @@ OPTIONAL = (
     "benchmark_details.resources",
     "methodology.baseline_results",
     "targeted_risks.atlas_risks",
+    "targeted_risks.untested",
     "release.citation",
     "release.homepage",
     "release.date_published",
@@ -42,6 +48,7 @@ HINTS = {
     "data.annotation": "who or what wrote the questions and drew the masks, and who checked them",
     "targeted_risks.atlas_risks": f"ids of the AI Risk Atlas: {', '.join(RISKS)}",
     "targeted_risks.demographic_analysis": "who is shown, as far as known",
+    "targeted_risks.untested": "what is known of risks that no probe has tested",
     "ethical_and_legal_considerations.data_licensing": "of questions, annotations and images",
     "release.license": "as the Hugging Face hub spells it: cc-by-4.0, apache-2.0, other, ...",
     "release.creators": "names of people or groups",
@@ -110,9 +117,9 @@ def read_card(path: Path) -> CardFields:
 
 
 def complete_card(
-    given: CardFields, measured: MeasuredFacts
+    given: CardFields, measured: MeasuredFacts, risk_tests: Sequence[RiskTest] = ()
 ) -> tuple[BenchmarkCard, ReleaseFacts]:
-    """The card of given and measured fields, and its section `release`.
+    """The card of given and measured fields, and its section `release`. risk_tests: results of probes.
 
     ReleaseError lists all required fields that are blank, or names a license, language or risk that is not known.
     """
@@ -140,6 +147,7 @@ def complete_card(
         "format": measured.format,
         "statistics": list(measured.statistics),
     }
+    merged["targeted_risks"]["tests"] = msgspec.to_builtins(list(risk_tests))
     release_fields = merged.pop("release")
     try:
         card = msgspec.convert(merged, BenchmarkCard)
@@ -220,6 +228,9 @@ def card_to_markdown(card: BenchmarkCard) -> str:
         for field, value in msgspec.to_builtins(getattr(card, section)).items():
             if section == "targeted_risks" and field == "atlas_risks":
                 lines += ["**Atlas Risks**:", *_risk_lines(value), ""]
+            elif section == "targeted_risks" and field == "tests":
+                described = describe_risk_tests(card.targeted_risks)
+                lines += ["**Risk Tests**:", *(f"- {line}" for line in described), ""]
             elif isinstance(value, list):
                 lines += (
                     [

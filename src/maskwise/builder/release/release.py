@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from maskwise import __version__
+from maskwise.benchmarks import RiskTest
 from maskwise.builder.release.card import (
     CardFields,
     card_to_markdown,
@@ -90,16 +91,19 @@ def write_release(
     card: CardFields,
     *,
     version: str,
+    risk_tests: Sequence[RiskTest] = (),
     shard_bytes: int = SHARD_BYTES,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> ReleaseManifest:
     """Write the release folder `out`, which must not exist. The same input gives the same bytes.
 
+    risk_tests: what probes of the dataset found, for its card.
+
     ReleaseError if a required field of the card is blank. progress(done, total) is called after every image.
     """
     if re.fullmatch(VERSION_PATTERN, version) is None:
         raise ReleaseError(f"a version looks like 1.0.0, not like {version!r}")
-    complete, release = complete_card(card, plan.facts)
+    complete, release = complete_card(card, plan.facts, risk_tests)
     with staged(Path(out), overwrite=False) as folder:
         _write_data(
             plan,
