@@ -1,7 +1,7 @@
 """Runs to judge, and people with a known taste."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,15 +23,15 @@ from maskwise.store import Dataset
 from tests.review.datasets import box
 
 SHIFTS = {"good": 0, "fair": 1, "poor": 3}
-"""Pixels by which a run misses the cup, by its name."""
+"""Runs of most tests."""
 
 
 def write_runs(
-    folder: Path, dataset: Dataset, names: Sequence[str] = tuple(SHIFTS)
+    folder: Path, dataset: Dataset, shifts: Mapping[str, int] = SHIFTS
 ) -> list[Path]:
-    """Scored runs on the cups, one per name."""
+    """Scored runs on the cups. shifts: pixels by which each misses, by its name."""
     paths = []
-    for name in names:
+    for name, shift in shifts.items():
         predictions = [
             Prediction(
                 sample=sample.id,
@@ -40,8 +40,8 @@ def write_runs(
                 regions=(
                     PredictedRegion(
                         name="cup",
-                        visible=box(2 + SHIFTS[name], 2, 4, 4),
-                        amodal=box(2 + SHIFTS[name], 2, 4, 6),
+                        visible=box(2 + shift, 2, 4, 4),
+                        amodal=box(2 + shift, 2, 4, 6),
                     ),
                 ),
             )

@@ -339,7 +339,7 @@ def test_a_database_belongs_to_its_runs_and_mode(
 def test_runs_on_other_datasets_are_refused(
     cup_runs: list[Path], tmp_path: Path, cups: Dataset
 ) -> None:
-    (other,) = write_runs(tmp_path, cups, ["fair"])
+    (other,) = write_runs(tmp_path, cups, {"fair": 1})
     with pytest.raises(StoreError, match="same dataset"):
         open_judged_runs([cup_runs[0], other], "compare")
     with pytest.raises(StoreError, match="named twice"):

@@ -13,6 +13,8 @@ from maskwise.review.review import Review
 from maskwise.server.browse import open_browsed
 from maskwise.store import Dataset
 from maskwise.world import bundled
+from tests.review.datasets import write_samples
+from tests.review.judging import open_judgments, write_runs
 from tests.server.browser import DESKTOP, PHONE, open_browser, open_page, wait_until
 from tests.server.fake import Whole
 from tests.server.review_client import serving_review
@@ -131,6 +133,36 @@ def test_the_review_and_owner_pages_are_readable(
         page.wait_for_selector("dialog[open]")
         check(page)
         page.keyboard.press("1")
+        wait_until(page, lambda: page.inner_text("#status") == "All saved")
+        page.goto(f"{address}/review/owner#token={owner}")
+        page.wait_for_selector("table")
+        check(page)
+        check_phone(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("mode", ["compare", "rate"])
+def test_the_pages_for_judging_are_readable(
+    browser: Any, tmp_path: Path, scheme: str, mode: Any
+) -> None:
+    runs = write_runs(
+        tmp_path, write_samples(tmp_path / "data", 2), {"zebra": 0, "yak": 3}
+    )
+    review = open_judgments(runs, tmp_path / "review.sqlite", mode)
+    token = review.add_reviewer("ada")
+    owner = review.add_reviewer("olga", "owner")
+    with (
+        serving_review(review) as address,
+        open_page(browser, color_scheme=scheme) as page,
+    ):
+        page.goto(f"{address}/review#token={token}")
+        page.wait_for_selector("#candidates[data-item]:not([data-item=''])")
+        check(page)
+        check_phone(page)
+        keys = ("e", "1") if mode == "compare" else ("5", "Enter")
+        for key in keys:
+            page.keyboard.press(key)
+            check(page)
         wait_until(page, lambda: page.inner_text("#status") == "All saved")
         page.goto(f"{address}/review/owner#token={owner}")
         page.wait_for_selector("table")

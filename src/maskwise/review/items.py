@@ -170,11 +170,10 @@ def view_judgment(
 ) -> ItemView:
     """One or two predictions to judge. item: row of the table `items`.
 
-    Neither the runs nor the ground truth can be seen: what is asked for is in the question.
+    Neither the runs nor the ground truth can be seen, nor what a program takes the question for.
     """
     sample = runs.dataset[item.row]
     sides = [item.left] if item.right is None else [item.left, item.right]
-    (intent,) = classify_intent([sample.question])
     return ItemView(
         item=item.item,
         sample=item.sample,
@@ -182,7 +181,7 @@ def view_judgment(
         lease_expires=None if expires is None else to_iso(expires),
         image=_view_image(runs.dataset, int(runs.dataset.samples.image[item.row])),
         question=sample.question,
-        cues=list(intent.spans),
+        cues=[],
         answer=None,
         mask_type=None,
         targets=[],

@@ -29,6 +29,7 @@ ASK_PAGES = {"/": "ask.html", "/browse": "browse.html"}
 REVIEW_PAGES = {
     "/": "review.html",
     "/review": "review.html",
+    "/review/judge": "judge.html",
     "/review/owner": "owner.html",
     "/review-worker.js": "js/review_worker.js",
 }

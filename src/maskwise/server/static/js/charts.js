@@ -50,6 +50,22 @@ export function columnChart(columns, label) {
   return chart;
 }
 
+/** Values with their intervals, one row each. @param {{name: string, value: number, low?: number | null, high?: number | null}[]} rows @param {string} label @param {(value: number) => string} show */
+export function intervalChart(rows, label, show) {
+  const [width, row, names, right] = [560, 28, 200, 72];
+  const ends = rows.flatMap(({ value, low, high }) => [value, low ?? value, high ?? value]);
+  const least = Math.min(...ends);
+  const span = Math.max(...ends) - least || 1;
+  const x = (value) => names + ((value - least) / span) * (width - names - right);
+  const chart = svg("svg", { class: "chart intervals", viewBox: `0 0 ${width} ${row * rows.length}`, role: "img", "aria-label": `${label}: ${rows.map(({ name, value }) => `${name} ${show(value)}`).join(", ")}` });
+  rows.forEach(({ name, value, low, high }, index) => {
+    const y = index * row + row / 2;
+    const short = name.length > 20 ? `${name.slice(0, 19)}…` : name;
+    chart.append(svg("text", { x: 0, y: y + 4 }, short), svg("line", { class: "reach", x1: x(low ?? value), x2: x(high ?? value), y1: y, y2: y }), svg("circle", { class: "bar", cx: x(value), cy: y, r: 5 }), svg("text", { class: "value", x: x(high ?? value) + 10, y: y + 4 }, show(value)));
+  });
+  return chart;
+}
+
 /** The words of a text in lines of at most `length` characters. */
 function wrap(text, length) {
   const lines = [""];

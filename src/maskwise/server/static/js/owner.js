@@ -1,24 +1,29 @@
 /** The owner's page: progress, throughput, agreement, reviewers and reject reasons; refreshed while it is open. */
 import { columnChart, rowChart } from "./charts.js";
 import { byId, el, percent } from "./dom.js";
+import { judgmentSections } from "./judgment_sections.js";
+import { number, table } from "./owner_tables.js";
 import { call, openReview } from "./review_api.js";
 
 const KINDS = [["accepted", "Accepted"], ["fixed", "Fixed"], ["rejected", "Rejected"], ["disputed", "In dispute"], ["open", "Open"]];
+const JUDGED_KINDS = [["judged", "Judged"], ["open", "Open"]];
 /** Statistics read every decision, so they are not asked for more often. */
 const REFRESH_MS = 15000;
 /** Columns that fit beside the reasons. */
 const HOURS = 48;
-const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
 
 async function start() {
   const { session } = await openReview();
   let invited = null;
   const show = async () => {
     const stats = await call("GET", "/stats");
-    byId("overview").replaceChildren(...sections(session, stats, invited, async (name, role) => {
+    const results = session.mode === "check" ? null : await call("GET", "/results");
+    const invite = async (name, role) => {
       invited = await call("POST", "/reviewers", { name, role });
       await show();
-    }));
+    };
+    const shown = results ? judgedSections(session, stats, results) : sections(session, stats);
+    byId("overview").replaceChildren(...shown, reviewersSection(session, stats.reviewers), invitationSection(session, invited, invite));
     byId("updated").textContent = `Updated ${new Date().toLocaleTimeString()}`;
   };
   await show();
@@ -27,15 +32,23 @@ async function start() {
   }, REFRESH_MS);
 }
 
-function sections(session, stats, invited, invite) {
+function sections(session, stats) {
   return [
     el("div", {}, el("h1", {}, session.project.name), el("p", { class: "soft" }, `${session.project.samples.toLocaleString()} samples, ${percent(stats.double_share)} reviewed twice`)),
     tiles(stats),
-    progressSection(stats.progress),
+    progressSection(stats.progress, KINDS),
     el("div", { class: "pair" }, throughputSection(stats), reasonsSection(stats)),
     agreementSection(stats.agreement),
-    reviewersSection(stats.reviewers),
-    invitationSection(invited, invite),
+  ];
+}
+
+/** Where predictions are judged: what people say about the runs, by name. Reviewers do not get this page. */
+function judgedSections(session, stats, results) {
+  return [
+    el("div", {}, el("h1", {}, session.project.name), el("p", { class: "soft" }, `${results.runs.length} runs, ${session.project.samples.toLocaleString()} questions, ${percent(stats.double_share)} judged twice`)),
+    progressSection(stats.progress, JUDGED_KINDS),
+    ...judgmentSections(session, results),
+    throughputSection(stats),
   ];
 }
 
@@ -52,15 +65,15 @@ function tiles({ progress, agreement, throughput }) {
   return el("ul", { class: "tiles" }, facts.map(([value, text]) => el("li", {}, el("b", {}, value), el("span", {}, text))));
 }
 
-function progressSection(counts) {
+function progressSection(counts, kinds) {
   const total = Math.max(1, counts.items);
-  const parts = KINDS.map(([kind]) => {
+  const parts = kinds.map(([kind]) => {
     const part = el("i", { class: `kind-${kind}`, title: `${kind}: ${counts[kind]}` });
     part.style.width = `${(100 * (counts[kind] ?? 0)) / total}%`;
     return part;
   });
-  const legend = KINDS.map(([kind, name]) => el("li", {}, el("span", { class: `swatch kind-${kind}` }), `${name} ${(counts[kind] ?? 0).toLocaleString()}`));
-  return el("section", { class: "box" }, el("h2", {}, "Progress"), el("div", { class: "stack", role: "img", "aria-label": KINDS.map(([kind, name]) => `${name} ${counts[kind]}`).join(", ") }, parts), el("ul", { class: "legend" }, legend));
+  const legend = kinds.map(([kind, name]) => el("li", {}, el("span", { class: `swatch kind-${kind}` }), `${name} ${(counts[kind] ?? 0).toLocaleString()}`));
+  return el("section", { class: "box" }, el("h2", {}, "Progress"), el("div", { class: "stack", role: "img", "aria-label": kinds.map(([kind, name]) => `${name} ${counts[kind]}`).join(", ") }, parts), el("ul", { class: "legend" }, legend));
 }
 
 function throughputSection(stats) {
@@ -82,21 +95,18 @@ function agreementSection(agreement) {
     rows.length ? table(["Reviewers", "Samples", "Equal verdicts", "Cohen's kappa", "Mask IoU", "Masks"], rows) : null);
 }
 
-function reviewersSection(reviewers) {
-  const rows = reviewers.map((person) => [person.name, person.role, person.decisions, person.accept, person.fix, person.reject, person.skip, person.undone, person.seconds_median === null ? "–" : `${person.seconds_median.toFixed(1)} s`,
+function reviewersSection(session, reviewers) {
+  const checking = session.mode === "check";
+  const rows = reviewers.map((person) => [person.name, person.role, person.decisions, ...(checking ? [person.accept, person.fix, person.reject] : []), person.skip, person.undone, person.seconds_median === null ? "–" : `${person.seconds_median.toFixed(1)} s`,
     person.controls.seen ? `${percent(person.controls.accuracy)} of ${person.controls.seen}` : "–"]);
   return el("section", { class: "box" }, el("h2", {}, "Reviewers"),
-    table(["Name", "Role", "Decisions", "Accept", "Fix", "Reject", "Skip", "Undone", "Median time", "Control items right"], rows));
+    table(["Name", "Role", "Decisions", ...(checking ? ["Accept", "Fix", "Reject"] : []), "Skip", "Undone", "Median time", "Control items right"], rows));
 }
 
-function table(heads, rows) {
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col" }, text)))),
-    el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, typeof cell === "number" ? cell.toLocaleString() : cell)))))));
-}
-
-function invitationSection(invited, invite) {
+function invitationSection(session, invited, invite) {
+  const roles = session.mode === "check" ? ["reviewer", "adjudicator", "owner"] : ["reviewer", "owner"];
   const name = el("input", { type: "text", id: "invite-name", required: true, maxLength: 60, pattern: "\\S.*" });
-  const role = el("select", { id: "invite-role" }, ["reviewer", "adjudicator", "owner"].map((value) => el("option", { value }, value)));
+  const role = el("select", { id: "invite-role" }, roles.map((value) => el("option", { value }, value)));
   const problem = el("p", { class: "bad", role: "alert" });
   const form = el("form", { class: "invite", onsubmit: (event) => {
     event.preventDefault();

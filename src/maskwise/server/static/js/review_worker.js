@@ -2,7 +2,7 @@
 
 const CACHE = "maskwise-review";
 const IMAGES = /^\/review\/api\/images\//;
-const FILES = /^\/(review$|review\/owner$|static\/)/;
+const FILES = /^\/(review$|review\/judge$|review\/owner$|static\/)/;
 /** Images kept for reloads without a connection; more than a reviewer holds. */
 const MAX_ENTRIES = 120;
 
