@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-integrations test-web test-full lint bench bench-quick figures nano photo fuzz tree clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint bench bench-quick figures nano photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -60,10 +60,10 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
 	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
 
-test: lint ## formatting, types and all tests but those of test-vlm, test-integrations, test-web and test-full
+test: lint ## formatting, types and all tests but those of test-vlm, test-llm, test-integrations, test-web and test-full
 	@printf 'testing ...\n'
 	@$(PY) -m pytest --numprocesses auto --dist loadfile $(if $(COVERAGE),--cov --cov-report=) \
-		-m 'not browser and not full and not integrations and not load and not vlm'
+		-m 'not browser and not full and not integrations and not llm and not load and not vlm'
 	@if [ -n '$(COVERAGE)' ]; then \
 		printf 'coverage of lines and branches: %s %%\n' "$$($(PY) -m coverage report --format=total)"; \
 	fi
@@ -73,6 +73,12 @@ test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model:
 	@$(PY) -m pytest -m vlm tests/models/vlm tests/training
 
 # Where they cannot be installed, the tests are skipped and say so.
+test-llm: $(VENV)/.installed-dev ## judge and builder with a real language model (SmolLM2 by llama.cpp), in an environment of its own
+	@mkdir -p $(LOGS); printf 'installing a language model ... (log: %s)\n' $(LOGS)/llm.log
+	@$(PY) -m tests.llm.environment .cache/llm >$(LOGS)/llm.log 2>&1 || tail -n 5 $(LOGS)/llm.log
+	@printf 'asking a language model ...\n'
+	@$(PY) -m pytest -rs -m llm tests/llm
+
 test-integrations: $(VENV)/.installed-dev ## maskwise inside lmms-eval, Weights & Biases and MLflow, in an environment of their own
 	@mkdir -p $(LOGS); printf 'installing other tools ... (log: %s)\n' $(LOGS)/integrations.log
 	@$(PY) -m tests.integrations.environment .cache/integrations >$(LOGS)/integrations.log 2>&1 || \

@@ -53,7 +53,7 @@ NO_ANSWER = "(no answer)"
 CasePair = tuple[AnswerCase, AnswerCase]
 
 
-class Preference(msgspec.Struct, frozen=True):
+class ModelPreference(msgspec.Struct, frozen=True):
     """What a model has to return."""
 
     reason: str
@@ -201,13 +201,13 @@ def _combine(
     sample: str, completion: Completion, swapped: Completion
 ) -> PairVerdict | Unjudged:
     """One result of the two orders: a preference that depends on the order is none."""
-    reply = read_output(completion, Preference)
-    reply_swapped = read_output(swapped, Preference)
+    reply = read_output(completion, ModelPreference)
+    reply_swapped = read_output(swapped, ModelPreference)
     for failure in (reply, reply_swapped):
         if isinstance(failure, str):
             return Unjudged(sample=sample, reason=failure)
-    assert isinstance(reply, Preference)
-    assert isinstance(reply_swapped, Preference)
+    assert isinstance(reply, ModelPreference)
+    assert isinstance(reply_swapped, ModelPreference)
     meant: dict[str, Literal["this", "other", "tie"]] = {
         "first": "this",
         "second": "other",
