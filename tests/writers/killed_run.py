@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from maskwise.writers import (
 )
 from maskwise.writers.cost import ModelPrice
 
+REQUESTS = 8
+IN_FLIGHT = 4
+
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["anthropic", "openai", __name__])
 
@@ -23,7 +27,7 @@ CONTEXT.set_forkserver_preload(["anthropic", "openai", __name__])
 def run_writer(
     path: Path, name: str, *, batch_size: int, kill_at: int = 0
 ) -> int | None:
-    """Complete five requests; returns the exit code of the process."""
+    """Complete eight requests, four at a time; returns the exit code of the process."""
     variables = {
         key: value
         for key, value in os.environ.items()
@@ -42,15 +46,17 @@ def _run(
 ) -> None:
     os.environ.update(variables)
     steps = 0
+    lock = threading.Lock()
 
     def watched(function: Callable[..., Any]) -> Callable[..., Any]:
         """Before and after every call, one step passes; the process dies at step `kill_at`."""
 
         def step() -> None:
             nonlocal steps
-            steps += 1
-            if steps == kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            with lock:
+                steps += 1
+                if steps == kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             step()
@@ -68,9 +74,9 @@ def _run(
         CompletionRequest(
             prompt_version="1", system="s", text=str(number), schema={"type": "object"}
         )
-        for number in range(5)
+        for number in range(REQUESTS)
     ]
-    limits = SendLimits(poll_seconds=0.0, batch_size=batch_size, concurrency=1)
+    limits = SendLimits(poll_seconds=0.0, batch_size=batch_size, concurrency=IN_FLIGHT)
     with Ledger(path) as ledger:
         done = complete(
             requests,
@@ -79,4 +85,4 @@ def _run(
             price=ModelPrice(input=1.0, output=1.0),
             limits=limits,
         )
-        assert [one.status for one in done] == ["ok"] * 5
+        assert [one.status for one in done] == ["ok"] * REQUESTS

@@ -23,7 +23,7 @@ from maskwise.writers import (
 from maskwise.writers.client import WriterError
 from maskwise.writers.complete import BudgetError
 from maskwise.writers.cost import ModelPrice, image_tokens
-from tests.writers.killed_run import run_writer
+from tests.writers.killed_run import IN_FLIGHT, REQUESTS, run_writer
 from tests.writers.providers import Provider, remove_keys, serve_provider
 
 SCHEMA = {
@@ -236,21 +236,44 @@ def test_requests_that_expired_are_submitted_again(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
-@pytest.mark.parametrize("batch", [0, 2])
 @pytest.mark.parametrize("kill_at", [1, 2, 3, 4, 5, 6, 8, 11])
-def test_a_killed_run_sends_nothing_twice(
-    provider: Provider, tmp_path: Path, name: str, batch: int, kill_at: int
+def test_a_killed_run_submits_no_batch_twice(
+    provider: Provider, tmp_path: Path, name: str, kill_at: int
 ) -> None:
     path = tmp_path / "ledger.sqlite"
-    assert run_writer(path, name, batch_size=batch, kill_at=kill_at) == -signal.SIGKILL
-    assert run_writer(path, name, batch_size=batch) == 0
-    if batch:
-        sizes = [len(entry["requests"]) for entry in provider.batches.values()]
-        assert sum(sizes) == 5
-    else:  # one call may have been in flight when the run was killed
-        assert len(provider.calls) <= 6
+    assert run_writer(path, name, batch_size=3, kill_at=kill_at) == -signal.SIGKILL
+    assert run_writer(path, name, batch_size=3) == 0
+    sizes = [len(entry["requests"]) for entry in provider.batches.values()]
+    assert sum(sizes) == REQUESTS
     with Ledger(path) as ledger:
-        assert ledger.cost == pytest.approx(5 * 120 / 1e6)
+        assert ledger.cost == pytest.approx(REQUESTS * 120 / 1e6)
+        assert ledger.unanswered == (0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+@pytest.mark.parametrize("kill_at", [1, 2, 3, 5, 7, 9, 11, 13, 16, 20, 24, 28, 31])
+def test_the_bill_of_a_killed_run_is_known(
+    provider: Provider, tmp_path: Path, name: str, kill_at: int
+) -> None:
+    """Killed with four requests in flight: each one is in the ledger, answered or reserved, and none was sent twice
+    after its answer was recorded.
+    """
+    path = tmp_path / "ledger.sqlite"
+    each = 120 / 1e6
+    assert run_writer(path, name, batch_size=0, kill_at=kill_at) == -signal.SIGKILL
+    with Ledger(path) as ledger:
+        answered = round(ledger.cost / each)
+        before = ledger.unanswered[0]
+    assert before <= IN_FLIGHT
+    assert answered <= len(provider.calls) <= answered + before
+    assert run_writer(path, name, batch_size=0) == 0
+    with Ledger(path) as ledger:
+        assert ledger.cost == pytest.approx(REQUESTS * each)
+        lost, lost_cost = ledger.unanswered
+    assert lost == before, "a request without an answer stays on the bill"
+    assert len(provider.calls) <= REQUESTS + lost
+    paid = len(provider.calls) * each
+    assert paid <= REQUESTS * each + lost_cost
 
 
 def test_an_estimate_counts_text_and_image_tokens() -> None:
