@@ -186,7 +186,7 @@ def test_facts_that_differ_name_their_sources(tmp_path: Path) -> None:
 def test_a_source_is_not_overwritten(tmp_path: Path) -> None:
     first = write(tmp_path / "a", CUP)
     second = write(tmp_path / "b", DOG)
-    with pytest.raises(StoreError, match="one of the datasets to merge"):
+    with pytest.raises(StoreError, match="are the same folder"):
         merge_datasets([first, second], tmp_path / "a", overwrite=True)
     with pytest.raises(StoreError, match="two datasets or more"):
         merge_datasets([first], tmp_path / "both")

@@ -68,13 +68,18 @@ class WriterUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuildFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build was asked to do, and what its writer did. options: as given, for people to read."""
+    """What a build was asked to do, and what its writer did. options: as given, for people to read.
+
+    verifier: the model that picked regions without the answers; verified: questions by what it found.
+    """
 
     recipe: str
     source: str
     out: str
     options: dict[str, str | int | float | bool | None] = {}
     usage: WriterUsage = WriterUsage()
+    verifier: str | None = None
+    verified: dict[str, int] = {}
 
 
 class BuildStatistics(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from maskwise.errors import RecordError, StoreError
 from maskwise.masks import Masks, pairwise_iou
 from maskwise.schema import Region
 from maskwise.store import Dataset, DatasetWriter
+from maskwise.store.folder import refuse_source_folder
 
 MIN_IOU = 0.75
 """Of a visible mask and an instance: as in the paper."""
@@ -105,6 +106,7 @@ def rebuild_cocoa_cls(
     instance_count = 0
     images_kept = 0
     path = Path(out)
+    refuse_source_folder(path, [cocoa.path, coco.path])
     root = None if cocoa.image_root is None else cocoa.image_root.resolve()
     with DatasetWriter(
         path,

@@ -15,10 +15,12 @@ from maskwise.builder.draft import Draft, SourceImage
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.filters import blind_request
 from maskwise.builder.filters.blind_check import TYPICAL_TOKENS
-from maskwise.builder.prompt import expected_tokens, make_request
+from maskwise.builder.prompt import MarkedRegions, expected_tokens, make_request
 from maskwise.builder.recipe import Recipe, output_to_drafts
 from maskwise.builder.source_images import SourceFolder
+from maskwise.builder.verifier import ANSWER_TOKENS, verify_request
 from maskwise.engines import EngineOptions, map_chunks
+from maskwise.errors import ImageError
 from maskwise.store import Dataset
 from maskwise.writers.client import Client
 from maskwise.writers.complete import Sender, SendLimits
@@ -58,6 +60,11 @@ class LanguageModel:
     ledger: Path | None = None
     price_date: str = ""
 
+    @property
+    def name(self) -> str:
+        """Provider and model."""
+        return f"{self.client.provider}/{self.client.model}"
+
     def prepare(self, request: CompletionRequest) -> CompletionRequest:
         """The request with what the model may spend on thinking."""
         if self.thinking is None:
@@ -96,12 +103,14 @@ class ModelSession:
         asked: deque[int] = deque()
 
         def made_requests() -> Iterator[CompletionRequest]:
-            for row, request in zip(rows, map_chunks(make, rows, engine)):
-                if request is None:
-                    self.done(1, self.ledger.cost)
-                else:
+            for row, made in zip(rows, map_chunks(make, rows, engine)):
+                if isinstance(made, CompletionRequest):
                     asked.append(row)
-                    yield request
+                    yield made
+                    continue
+                if made is not None:
+                    self.failures.append(made)
+                self.done(1, self.ledger.cost)
 
         for completion in self.ask(made_requests()):
             image = SourceImage.of(dataset, asked.popleft())
@@ -164,32 +173,42 @@ def count_reasons(failures: Iterable[WriterFailure]) -> tuple[FailureReason, ...
 
 def make_requests(
     source: SourceFolder, recipe: Recipe, rows: Sequence[int]
-) -> list[CompletionRequest | None]:
-    """The requests about some images of a dataset folder; None for an image without a region to ask about."""
+) -> list[CompletionRequest | WriterFailure | None]:
+    """The requests about some images of a dataset folder; a failure for one that cannot be opened, None for one without
+    a region to ask about.
+    """
     dataset = source.open()
-    return [
-        make_request(ImageFacts(SourceImage.of(dataset, row)), recipe) for row in rows
-    ]
+    made: list[CompletionRequest | WriterFailure | None] = []
+    for row in rows:
+        image = SourceImage.of(dataset, row)
+        try:
+            made.append(make_request(ImageFacts(image), recipe))
+        except ImageError as error:
+            made.append(
+                WriterFailure(
+                    image_id=image.info.id, status="failed", reason=str(error)
+                )
+            )
+    return made
 
 
 def estimate_build(
-    recipe: Recipe, dataset: Dataset, rows: Sequence[int], *, model: LanguageModel
+    recipe: Recipe,
+    dataset: Dataset,
+    rows: Sequence[int],
+    *,
+    model: LanguageModel | None,
+    verifier: LanguageModel | None = None,
 ) -> CostEstimate:
     """What a whole build would send and cost; what a ledger already holds is not subtracted."""
     step = max(1, math.ceil(len(rows) / SAMPLED))
     sampled = rows[::step]
     made = make_requests(SourceFolder.of(dataset), recipe, sampled)
-    requests = [model.prepare(request) for request in made if request is not None]
-    batch = bool(model.limits.batch_size) and model.client.has_batches
-    parts = [
-        estimate(
-            requests,
-            model.price,
-            output_tokens=expected_tokens(recipe),
-            batch=batch,
-        )
-    ]
-    if model.check_blind:
+    requests = [request for request in made if isinstance(request, CompletionRequest)]
+    parts: list[CostEstimate] = []
+    if model is not None:
+        parts.append(_estimate(model, requests, expected_tokens(recipe)))
+    if model is not None and model.check_blind:
         # Every reasoning question that is written is asked once more.
         questions = len(requests) * recipe.per_image * recipe.reasoning_share
         draft = Draft(
@@ -200,14 +219,11 @@ def estimate_build(
             mask_type="both",
             kind="reasoning",
         )
-        parts.append(
-            estimate(
-                [model.prepare(blind_request(draft))] * round(questions),
-                model.price,
-                output_tokens=TYPICAL_TOKENS,
-                batch=batch,
-            )
-        )
+        blind = [blind_request(draft)] * round(questions)
+        parts.append(_estimate(model, blind, TYPICAL_TOKENS))
+    if verifier is not None:
+        checks = [_to_check(request, recipe) for request in requests]
+        parts.append(_estimate(verifier, checks, ANSWER_TOKENS * recipe.per_image))
     scale = len(rows) / max(1, len(sampled))
     return CostEstimate(
         calls=round(scale * sum(part.calls for part in parts)),
@@ -216,6 +232,25 @@ def estimate_build(
         thinking_tokens=round(scale * sum(part.thinking_tokens for part in parts)),
         cost=scale * sum(part.cost for part in parts),
     )
+
+
+def _estimate(
+    model: LanguageModel, requests: Sequence[CompletionRequest], output_tokens: int
+) -> CostEstimate:
+    return estimate(
+        map(model.prepare, requests),
+        model.price,
+        output_tokens=output_tokens,
+        batch=bool(model.limits.batch_size) and model.client.has_batches,
+    )
+
+
+def _to_check(request: CompletionRequest, recipe: Recipe) -> CompletionRequest:
+    """About the request that verifies what is written for a request."""
+    regions = MarkedRegions(request.image or b"", (), {})
+    check = verify_request([TYPICAL_QUESTION] * recipe.per_image, regions)
+    # The list of regions is in both texts.
+    return msgspec.structs.replace(check, text=request.text + check.text)
 
 
 def ledger_path(out: Path, model: LanguageModel | None = None) -> Path:

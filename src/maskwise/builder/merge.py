@@ -32,7 +32,7 @@ from maskwise.errors import ImageError, StoreError
 from maskwise.formats.exported_dataset import read_encoded_image
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
-from maskwise.store.folder import IGNORED_PIXELS, MERGED
+from maskwise.store.folder import IGNORED_PIXELS, MERGED, refuse_source_folder
 
 SUMMARY = "merge.json"
 COLLISIONS = "collisions.jsonl"
@@ -102,11 +102,7 @@ def merge_datasets(
     if len(datasets) < 2:
         raise StoreError("merge needs two datasets or more")
     path = Path(out)
-    for dataset in datasets:
-        if dataset.path.resolve() == path.resolve():
-            raise StoreError(
-                f"{path} is one of the datasets to merge: choose another folder"
-            )
+    refuse_source_folder(path, [dataset.path for dataset in datasets])
     root = None if embed else _common_root(datasets)
     names = _unique_names(datasets)
     with DatasetWriter(

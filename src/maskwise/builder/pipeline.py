@@ -9,6 +9,7 @@ holds
     rejected.jsonl   drafts that a filter rejected, with reason codes
     build.json       the summary: yield per filter, cost, statistics
     build.html       the same for people, with examples
+    provenance.jsonl who wrote each sample, and what a verifier found
 
 Samples that a person should look at have the tag `flags`, which `maskwise review` shows first; those about images of a
 merged dataset have the tags `source` and `split` of their image.
@@ -27,6 +28,7 @@ from pathlib import Path
 
 import msgspec
 
+from maskwise.builder import lineage
 from maskwise.builder.build_report import SUMMARY, write_build_report
 from maskwise.builder.build_summary import (
     BuildFacts,
@@ -48,14 +50,17 @@ from maskwise.builder.language_model import (
     ModelSession,
     ledger_path,
 )
+from maskwise.builder.lineage import PROVENANCE, SampleOrigin, write_provenance
 from maskwise.builder.merge import merged_tags
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.source_images import SourceFolder, SourceImages
+from maskwise.builder.verifier import NOT_CHECKED, VERIFIED_TAG, verify_drafts
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import StoreError
 from maskwise.runs.files import hash_path
+from maskwise.schema import Sample
 from maskwise.store import Dataset, DatasetWriter
-from maskwise.store.folder import MANIFEST, read_manifest
+from maskwise.store.folder import MANIFEST, read_manifest, refuse_source_folder
 from maskwise.writers.complete import TOGETHER, Sender
 from maskwise.writers.ledger import Ledger
 
@@ -92,6 +97,7 @@ def build_dataset(
     options: BuildOptions | None = None,
     *,
     model: LanguageModel | None = None,
+    verifier: LanguageModel | None = None,
     classify: ClassifyWording | None = None,
     overwrite: bool = False,
     done: Done = lambda images, cost: None,
@@ -99,24 +105,25 @@ def build_dataset(
     """Write a dataset folder with the questions of a recipe about the images of a source.
 
     A folder that the same build wrote before is left as it is, unless requests that failed are to be sent again. model:
-    None for the grammar. classify: reads the mask type from questions, for flags. done: called with the number of
-    images just written about, and the cost so far.
+    None for the grammar. verifier: picks the regions of every question without its answer; None for no such check.
+    classify: reads the mask type from questions, for flags. done: called with the number of images just written about,
+    and the cost so far.
     """
     chosen = options or BuildOptions()
     path = Path(out)
-    refuse_same_folder(source, path)
+    refuse_source_folder(path, [source.path])
     count = (
         len(source.images)
         if chosen.limit is None
         else min(chosen.limit, len(source.images))
     )
     images = SourceImages(source, count)
-    key = _build_key(recipe, source, chosen, model)
+    key = _build_key(recipe, source, chosen, (model, verifier))
     is_built = _is_built(path, key)
     if is_built and not overwrite:
         log.info("%s is the complete result of the same build", path)
         summary = _read_summary(path)
-        if model is None or not _has_failures(summary, model):
+        if not _has_failures(summary, model or verifier):
             return summary
     writer_name = "the grammar" if model is None else model.client.model
     log.info("recipe %s, %d images, written by %s", recipe.name, count, writer_name)
@@ -124,10 +131,8 @@ def build_dataset(
         writer = stack.enter_context(
             _open_writer(path, source, recipe, key=key, overwrite=overwrite or is_built)
         )
-        session = (
-            None
-            if model is None
-            else stack.enter_context(_open_session(model, path, done))
+        session, verifying = stack.enter_context(
+            _open_sessions(path, model, verifier, done)
         )
         if session is None:
             results = _write_offline(
@@ -137,22 +142,32 @@ def build_dataset(
             results = _write_with_model(
                 recipe, images, chosen, classify=classify, session=session
             )
+        verified: Counter[str] = Counter()
+        if verifying is not None:
+            # A language model's results are of many images already.
+            together = FILTERED_TOGETHER if session is None else 1
+            results = _verify(
+                verifying, recipe, images, results, together=together, counts=verified
+            )
         result = merge_results(results)
         log.info(
             "%d questions kept, %d rejected", len(result.kept), len(result.rejected)
         )
+        usage = _measure_usage(session, verifying)
         if not result.kept:
-            usage = None if session is None else session.usage
             raise StoreError(_explain_empty(source, result, usage))
-        _write_samples(writer, images, result)
-        _write_rejected(writer.folder / REJECTED, result)
         facts = BuildFacts(
             recipe=recipe.name,
             source=source.name,
             out=str(path),
             options={"limit": chosen.limit, "seed": chosen.seed},
-            usage=WriterUsage() if session is None else session.usage,
+            usage=usage,
+            verifier=None if verifier is None else verifier.name,
+            verified=dict(verified),
         )
+        writer.about |= describe_build(recipe, chosen, facts, model)
+        _write_samples(writer, images, result)
+        _write_rejected(writer.folder / REJECTED, result)
         summary = summarize_build(result, images, build=facts)
         write_build_report(writer.folder, summary, result, images=images)
     return summary
@@ -165,45 +180,118 @@ def is_finished(
     options: BuildOptions,
     *,
     model: LanguageModel | None = None,
+    verifier: LanguageModel | None = None,
 ) -> bool:
     """Whether a folder holds the complete result of the same build, and nothing is to be asked again."""
-    if not _is_built(out, _build_key(recipe, source, options, model)):
+    if not _is_built(out, _build_key(recipe, source, options, (model, verifier))):
         return False
-    return model is None or not _has_failures(_read_summary(out), model)
+    return not _has_failures(_read_summary(out), model or verifier)
 
 
-def refuse_same_folder(source: Dataset, out: Path) -> None:
-    """StoreError if a result would replace the dataset it is made from, or lie inside it."""
-    folder = source.path.resolve()
-    target = out.resolve()
-    if target == folder or folder in target.parents or target in folder.parents:
-        raise StoreError(
-            f"--out {out}: the result would replace or enclose the dataset it is made from, {source.path}; "
-            "choose another folder"
+def describe_build(
+    recipe: Recipe,
+    options: BuildOptions,
+    facts: BuildFacts,
+    model: LanguageModel | None,
+) -> dict[str, str]:
+    """What the manifest says about how the questions were made."""
+    about = {
+        lineage.WRITER: facts.usage.writer,
+        lineage.OPTIONS: lineage.describe_options(
+            {"limit": options.limit, "per_image": recipe.per_image}
+        ),
+        lineage.FILTERS: lineage.describe_filters(
+            options.filters, options.more_filters
+        ),
+    }
+    if model is None:
+        about[lineage.SEED] = str(options.seed)
+    else:
+        about[lineage.WRITER_MODEL] = model.client.model
+        about[lineage.PROMPT] = lineage.hash_prompt(recipe)
+        about[lineage.PRICES] = model.price_date
+        if model.thinking is not None and model.thinking.effort is not None:
+            about[lineage.EFFORT] = model.thinking.effort
+    if facts.verifier is not None:
+        about[lineage.VERIFIER] = facts.verifier
+        about[lineage.VERIFIED] = ", ".join(
+            f"{count} {verdict}" for verdict, count in sorted(facts.verified.items())
         )
+    return about
 
 
 def _read_summary(path: Path) -> BuildSummary:
     return msgspec.json.decode((path / SUMMARY).read_bytes(), type=BuildSummary)
 
 
-def _has_failures(summary: BuildSummary, model: LanguageModel) -> bool:
+def _has_failures(summary: BuildSummary, model: LanguageModel | None) -> bool:
     """Whether requests of a finished build brought nothing and are to be sent again."""
-    return model.limits.retry_failed and bool(summary.build.usage.reasons)
+    if model is None or not model.limits.retry_failed:
+        return False
+    not_checked = summary.build.verified.get(NOT_CHECKED, 0)
+    return bool(summary.build.usage.reasons or not_checked)
 
 
 @contextmanager
-def _open_session(
-    model: LanguageModel, out: Path, done: Done
-) -> Iterator[ModelSession]:
-    """A session with its ledger. When it ends, answers that are still awaited are recorded before the ledger closes."""
+def _open_sessions(
+    out: Path,
+    model: LanguageModel | None,
+    verifier: LanguageModel | None,
+    done: Done,
+) -> Iterator[tuple[ModelSession | None, ModelSession | None]]:
+    """The sessions of writer and verifier, with one ledger; None for one that is no language model.
+
+    When they end, answers that are still awaited are recorded before the ledger closes.
+    """
+    first = model or verifier
+    if first is None:
+        yield None, None
+        return
     # In a ledger of its own, every call is of this build.
-    build = "" if model.ledger is None else str(out.resolve())
-    with (
-        Ledger(ledger_path(out, model), build=build) as ledger,
-        Sender(model.client, ledger, price=model.price, limits=model.limits) as sender,
-    ):
-        yield ModelSession(model, sender, done)
+    build = "" if first.ledger is None else str(out.resolve())
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger(ledger_path(out, first), build=build))
+
+        def open_session(chosen: LanguageModel) -> ModelSession:
+            sender = Sender(
+                chosen.client, ledger, price=chosen.price, limits=chosen.limits
+            )
+            return ModelSession(chosen, stack.enter_context(sender), done)
+
+        writing = None if model is None else open_session(model)
+        verifying = writing
+        if verifier is not model:
+            verifying = None if verifier is None else open_session(verifier)
+        yield writing, verifying
+
+
+def _measure_usage(
+    session: ModelSession | None, verifying: ModelSession | None
+) -> WriterUsage:
+    """What was used; a verifier's calls are counted with the grammar, which makes none."""
+    if session is not None:
+        return session.usage
+    if verifying is None:
+        return WriterUsage()
+    return msgspec.structs.replace(verifying.usage, writer="grammar", model=None)
+
+
+def _verify(
+    session: ModelSession,
+    recipe: Recipe,
+    images: SourceImages,
+    results: Iterator[FilterResult],
+    *,
+    together: int,
+    counts: Counter[str],
+) -> Iterator[FilterResult]:
+    """The results with the verdicts of a verifier, which are counted."""
+    while group := [*islice(results, together)]:
+        verified, verdicts = verify_drafts(
+            merge_results(group), images, recipe, session.ask
+        )
+        counts.update(verdicts)
+        yield verified
 
 
 def merge_results(results: Iterable[FilterResult]) -> FilterResult:
@@ -324,16 +412,37 @@ def _write_samples(
         reasons.setdefault(id(flag.draft), []).append(flag.reason)
     embedded = images.dataset.images.table["data"]
     source_tags = merged_tags(images.dataset)
+    origins: list[SampleOrigin] = []
     for image_id, drafts in groupby(result.kept, lambda draft: draft.image_id):
         image = images[image_id]
         row = images.dataset.images.row[image_id]
         writer.add_image(image.info, image.regions, embedded[row].as_py())
         for number, draft in enumerate(drafts, 1):
             tags = source_tags(row) | draft.tags
-            if id(draft) in reasons:
-                tags[FLAGS_TAG] = ",".join(reasons[id(draft)])
+            flags = reasons.get(id(draft), [])
+            if flags:
+                tags[FLAGS_TAG] = ",".join(flags)
             tagged = msgspec.structs.replace(draft, tags=tags)
-            writer.add_sample(draft_to_sample(tagged, image, f"{image_id}#{number}"))
+            sample = draft_to_sample(tagged, image, f"{image_id}#{number}")
+            writer.add_sample(sample)
+            origins.append(_to_origin(sample, flags, writer.about))
+    write_provenance(writer.folder / PROVENANCE, origins)
+
+
+def _to_origin(
+    sample: Sample, flags: list[str], about: Mapping[str, str]
+) -> SampleOrigin:
+    """Who wrote a sample, as the manifest says."""
+    seed = about.get(lineage.SEED)
+    return SampleOrigin(
+        sample=sample.id,
+        writer=about[lineage.WRITER],
+        model=about.get(lineage.WRITER_MODEL),
+        prompt_sha256=about.get(lineage.PROMPT),
+        seed=None if seed is None else int(seed),
+        verified=sample.tags.get(VERIFIED_TAG),
+        flags=flags,
+    )
 
 
 def _write_rejected(path: Path, result: FilterResult) -> None:
@@ -364,9 +473,13 @@ def _explain_empty(
 
 
 def _build_key(
-    recipe: Recipe, source: Dataset, options: BuildOptions, model: LanguageModel | None
+    recipe: Recipe,
+    source: Dataset,
+    options: BuildOptions,
+    models: tuple[LanguageModel | None, LanguageModel | None],
 ) -> str:
-    """What a build depends on, hashed; the number of workers is no part of it."""
+    """What a build depends on, hashed; the number of workers is no part of it. models: writer and verifier."""
+    model, verifier = models
     writer = (
         ("grammar", options.seed)
         if model is None
@@ -379,9 +492,13 @@ def _build_key(
         writer,
         options.filters,
     )
-    # Only a build with further filters names them: the keys of others stay the same.
-    more_filters = [options.more_filters] if options.more_filters else []
-    content = msgspec.json.encode((*parts, options.leaked, *more_filters))
+    # Only a build with further filters, thinking or a verifier names them: the keys of others stay the same.
+    further: list[object] = [options.more_filters] if options.more_filters else []
+    if model is not None and model.thinking is not None:
+        further.append(model.thinking)
+    if verifier is not None:
+        further.append(verifier.name)
+    content = msgspec.json.encode((*parts, options.leaked, *further))
     return hashlib.sha256(content).hexdigest()
 
 

@@ -1,5 +1,7 @@
 """What a language model is told about an image: the recipe's instructions, and its regions by number."""
 
+from typing import NamedTuple
+
 from maskwise.builder.facts import ImageFacts, RegionFacts, suitable
 from maskwise.builder.recipe import Recipe, output_schema
 from maskwise.builder.region_marks import encode_marks
@@ -21,22 +23,41 @@ Readers see the plain image, without outlines and numbers, so never mention mark
 coordinates. Write plain, natural English. Return only the JSON object that the schema describes."""
 
 
-def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
-    """The request about one image; None if it has no region that could be asked about."""
+class MarkedRegions(NamedTuple):
+    """What a model sees of an image: the image with outlines and numbers, a line about each region, the ids of regions
+    by number.
+    """
+
+    image: bytes
+    lines: tuple[str, ...]
+    ids: dict[int, str]
+
+
+def mark_regions(facts: ImageFacts, recipe: Recipe) -> MarkedRegions | None:
+    """The regions of an image that a recipe may ask about; None if there is none."""
     marked = _choose(facts, recipe)
     if not marked:
         return None
     assert facts.image.load is not None, "images of a dataset can be opened"
-    lines = [_describe(region, facts) for region in marked]
+    regions = {region.number: facts.image.by_id[region.id] for region in marked}
+    return MarkedRegions(
+        image=encode_marks(facts.image.load(), regions),
+        lines=tuple(_describe(region, facts) for region in marked),
+        ids={region.number: region.id for region in marked},
+    )
+
+
+def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
+    """The request about one image; None if it has no region that could be asked about."""
+    regions = mark_regions(facts, recipe)
+    if regions is None:
+        return None
     return CompletionRequest(
         prompt_version=recipe.prompt_version,
         system=SYSTEM,
-        text="\n".join((recipe.instructions, "", "The regions:", *lines)),
+        text="\n".join((recipe.instructions, "", "The regions:", *regions.lines)),
         schema=output_schema(recipe),
-        image=encode_marks(
-            facts.image.load(),
-            {region.number: facts.image.by_id[region.id] for region in marked},
-        ),
+        image=regions.image,
         max_tokens=round(TOKEN_MARGIN * expected_tokens(recipe)),
     )
 

@@ -97,10 +97,13 @@ def output_to_drafts(
     samples = output.get("samples")
     if not isinstance(samples, list):
         return [], [f"expected a list of samples, got {samples!r}"]
+    caption = output.get("caption")
+    tags = {"caption": caption.strip()} if isinstance(caption, str) else {}
     for number, item in enumerate(samples, 1):
         try:
             sample = msgspec.convert(item, WrittenSample)
-            drafts.append(_to_draft(sample, facts, recipe))
+            draft = _to_draft(sample, facts, recipe)
+            drafts.append(msgspec.structs.replace(draft, tags=draft.tags | tags))
         except (msgspec.ValidationError, LookupError) as error:
             problems.append(f"sample {number}: {error}")
     return drafts, problems

@@ -1,5 +1,6 @@
 """`maskwise build RECIPE DATASET`: make benchmark data from annotated images."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -148,6 +149,19 @@ def build_with_recipe(
             help="Do not ask the model which questions it answers without the image.",
         ),
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Let the model pick the regions without the answer; flag where it picks others.",
+        ),
+    ] = False,
+    verifier: Annotated[
+        str | None,
+        typer.Option(
+            help="Verify with another model: PROVIDER/MODEL, such as openai/gpt-5-mini."
+        ),
+    ] = None,
     filter: Annotated[
         list[str] | None,
         typer.Option(
@@ -179,25 +193,43 @@ def build_with_recipe(
     recipe = find_recipe(str(context.info_name))
     data = _open_sources(dataset, images, out)
     image_count = _count_images(data, limit)
-    language_model = _open_model(
-        writer,
-        model,
-        base_url,
-        prices=prices,
-        budget=budget,
-        batch=batch,
-        concurrency=concurrency,
-        timeout=timeout,
-        effort=effort,
-        thinking_tokens=thinking_tokens,
-        ledger=ledger,
-        retry_failed=retry_failed,
-        check_blind=not no_blind_check,
-        needs_key=not dry_run,
-    )
+
+    def open_model(provider: str, name: str | None) -> "LanguageModel | None":
+        return _open_model(
+            provider,
+            name,
+            # An address belongs to the provider that it was given for.
+            base_url if writer in (provider, "grammar") else None,
+            prices=prices,
+            budget=budget,
+            batch=batch,
+            concurrency=concurrency,
+            timeout=timeout,
+            effort=effort,
+            thinking_tokens=thinking_tokens,
+            ledger=ledger,
+            retry_failed=retry_failed,
+            check_blind=not no_blind_check,
+            needs_key=not dry_run,
+        )
+
+    language_model = open_model(writer, model)
+    verifying_model = language_model if verify else None
+    if verifier is not None:
+        provider, _, name = verifier.partition("/")
+        verifying_model = open_model(provider, name or None)
+    if verify and verifying_model is None:
+        raise MaskwiseError(
+            "the grammar asks only what it has checked itself; --verifier PROVIDER/MODEL lets a language model verify"
+        )
     if dry_run:
         _print_estimate(
-            recipe, data, image_count, language_model, out=out, as_json=as_json
+            recipe,
+            data,
+            image_count,
+            (language_model, verifying_model),
+            out=out,
+            as_json=as_json,
         )
         return
     options = BuildOptions(
@@ -218,7 +250,7 @@ def build_with_recipe(
         data,
         out,
         options,
-        model=language_model,
+        models=(language_model, verifying_model),
         image_count=image_count,
         overwrite=overwrite,
         as_json=as_json,
@@ -266,11 +298,13 @@ def build_occluded(
     from maskwise.datasets import load_dataset
     from maskwise.engines import EngineOptions
     from maskwise.progress_bars import make_progress
+    from maskwise.store.folder import refuse_source_folder
 
     options = OccludeOptions(
         rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed
     )
     data = load_dataset(dataset, images=images)
+    refuse_source_folder(out, [data.path])
     with make_progress(quiet=as_json) as progress:
         task = progress.add_task("images", total=_count_images(data, limit))
         counts = occlude(
@@ -364,15 +398,18 @@ def _open_sources(names: list[str], images: Path | None, out: Path) -> "Dataset"
     from maskwise.builder.merge import merge_datasets
     from maskwise.datasets import load_dataset
     from maskwise.store import Dataset
+    from maskwise.store.folder import refuse_source_folder
 
     if len(names) == 1:
         return load_dataset(names[0], images=images)
+    datasets = [load_dataset(name) for name in names]
+    refuse_source_folder(out, [dataset.path for dataset in datasets])
     if images is not None:
         raise MaskwiseError(
             "--images is the folder of one dataset: merge several datasets first (maskwise merge)"
         )
     merged = out.with_name(f"{out.name}.sources")
-    merge_datasets([load_dataset(name) for name in names], merged, overwrite=True)
+    merge_datasets(datasets, merged, overwrite=True)
     return Dataset.open(merged)
 
 
@@ -458,20 +495,24 @@ def _print_estimate(
     recipe: "Recipe",
     dataset: "Dataset",
     image_count: int,
-    model: "LanguageModel | None",
+    models: "tuple[LanguageModel | None, LanguageModel | None]",
     *,
     out: Path,
     as_json: bool,
 ) -> None:
-    """Print what a build would send and cost."""
+    """Print what a build would send and cost. models: writer and verifier."""
     from maskwise.builder.language_model import estimate_build, ledger_path
     from maskwise.cli.output import print_json
 
-    if model is None:
+    model, verifier = models
+    asked = model or verifier
+    if asked is None:
         raise MaskwiseError(
             "--dry-run estimates what a language model costs; the grammar costs nothing"
         )
-    estimate = estimate_build(recipe, dataset, range(image_count), model=model)
+    estimate = estimate_build(
+        recipe, dataset, range(image_count), model=model, verifier=verifier
+    )
     if as_json:
         print_json(estimate._asdict())
         return
@@ -482,10 +523,10 @@ def _print_estimate(
     )
     echo(
         f"{estimate.calls:,} calls about {image_count:,} images, {estimate.input_tokens:,} input and "
-        f"{estimate.output_tokens:,} output tokens{thinking}: about ${estimate.cost:,.2f} with {model.client.model}. "
+        f"{estimate.output_tokens:,} output tokens{thinking}: about ${estimate.cost:,.2f} with {asked.client.model}. "
         "Nothing was sent."
     )
-    ledger = ledger_path(out, model)
+    ledger = ledger_path(out, asked)
     if ledger.exists():
         echo(f"What {ledger} already holds is not sent again and not subtracted here.")
 
@@ -496,19 +537,25 @@ def _run(
     out: Path,
     options: "BuildOptions",
     *,
-    model: "LanguageModel | None",
+    models: "tuple[LanguageModel | None, LanguageModel | None]",
     image_count: int,
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Build with a progress bar and print the summary."""
+    """Build with a progress bar and print the summary. models: writer and verifier."""
     from maskwise.builder.pipeline import build_dataset, is_finished
     from maskwise.cli.output import print_json
     from maskwise.language.intent import classify_intent
     from maskwise.progress_bars import make_progress
 
-    finished = not overwrite and is_finished(recipe, dataset, out, options, model=model)
-    with make_progress(quiet=finished) as progress:
+    model, verifier = models
+    finished = not overwrite and is_finished(
+        recipe, dataset, out, options, model=model, verifier=verifier
+    )
+    with ExitStack() as stack:
+        for opened in filter(None, models):
+            stack.callback(opened.client.close)
+        progress = stack.enter_context(make_progress(quiet=finished))
         task = progress.add_task("images", total=image_count)
 
         def show(images: int, cost: float) -> None:
@@ -521,6 +568,7 @@ def _run(
             out,
             options,
             model=model,
+            verifier=verifier,
             classify=classify_intent,
             overwrite=overwrite,
             done=show,
@@ -557,6 +605,11 @@ def _print_summary(summary: "BuildSummary", out: Path) -> None:
         if count.rejected:
             name = count.name.lower()
             echo(f"  {count.rejected:,} rejected: {name} ({count.reason})")
+    if summary.build.verified:
+        verdicts = [
+            f"{count:,} {verdict}" for verdict, count in summary.build.verified.items()
+        ]
+        echo(f"  verified by {summary.build.verifier}: {', '.join(verdicts)}")
     if usage.calls:
         statuses = [f"{number:,} {status}" for status, number in usage.statuses.items()]
         echo(

@@ -24,6 +24,7 @@ from maskwise.review.region_versions import merge_region_versions
 from maskwise.review.review import Review
 from maskwise.schema import Sample
 from maskwise.store import Dataset, DatasetWriter
+from maskwise.store.folder import refuse_source_folder
 
 PROVENANCE = "provenance.jsonl"
 
@@ -66,6 +67,7 @@ def export_review(
 ) -> ExportSummary:
     """Write the accepted dataset as the new folder `out`."""
     dataset = review.dataset
+    refuse_source_folder(Path(out), [dataset.path])
     lines, edits = _read_decisions(review)
     statuses = Counter(line.status for line in lines.values())
     if not any(statuses[status] for status in EXPORTED):

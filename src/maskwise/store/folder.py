@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -237,6 +237,18 @@ def staged(path: Path, *, overwrite: bool) -> Iterator[Path]:
             _replace_folder(folder, path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def refuse_source_folder(out: Path, sources: Iterable[Path]) -> None:
+    """StoreError if a result would replace or enclose a dataset it is made from, or lie inside it."""
+    target = out.resolve()
+    for source in sources:
+        folder = source.resolve()
+        if target == folder or folder in target.parents or target in folder.parents:
+            raise StoreError(
+                f"--out {out} and the dataset {source} it is made from are the same folder, or one is inside the "
+                "other; choose another folder"
+            )
 
 
 def _clear(folder: Path) -> None:
