@@ -13,12 +13,17 @@ from maskwise.builder.grammar import (
     enumerate_phrases,
     refer,
 )
+from maskwise.builder.logical_forms import find_wrong_targets
 from maskwise.builder.object_questions import (
     GrammarContext,
     ask_choices,
+    ask_comparisons,
+    ask_counts,
     ask_hidden,
-    ask_kinds,
+    ask_neighbors,
     ask_occluders,
+    ask_remaining,
+    ask_riddles,
     ask_surfaces,
     ask_two_uses,
     ask_uses,
@@ -36,7 +41,11 @@ FAMILIES = (
     ask_uses,
     ask_two_uses,
     ask_choices,
-    ask_kinds,
+    ask_comparisons,
+    ask_counts,
+    ask_neighbors,
+    ask_remaining,
+    ask_riddles,
     ask_occluders,
     ask_hidden,
     ask_surfaces,
@@ -121,7 +130,6 @@ def test_an_occluder_is_asked_about_and_answered() -> None:
     ]
     assert about_plate
     for proposal in about_plate:
-        assert "the plate" in proposal.question
         assert answer_text(proposal) == "The coffee cup covers a part of the plate."
 
 
@@ -135,7 +143,6 @@ def test_what_is_hidden_is_asked_about_from_its_occluder() -> None:
     context = GrammarContext(ImageFacts(scene(*regions)), Random(0))
     (proposal,) = ask_hidden(context)
     assert [region.id for region in proposal.about] == ["dog"]
-    assert "the suitcase" in proposal.question
     assert answer_text(proposal) == "The dog is partly hidden behind the suitcase."
 
 
@@ -161,11 +168,54 @@ def test_one_of_two_animals_is_singled_out_by_size() -> None:
         thing("large", "dog", box(80, 20, 180, 90)),
     )
     context = GrammarContext(ImageFacts(scene(*dogs)), Random(0))
-    targets = {
-        proposal.question: proposal.about[0].id for proposal in ask_kinds(context)
-    }
-    question = "Which of the two animals takes up more space in the image?"
-    assert targets[question] == "large"
+    by_size = [
+        proposal
+        for proposal in ask_choices(context)
+        if "takes up more of the image" in proposal.question
+    ]
+    assert by_size
+    assert all(proposal.about[0].id == "large" for proposal in by_size)
+
+
+def test_what_remains_of_a_kind_is_asked_about() -> None:
+    pets = (
+        thing("dog", "dog", box(10, 40, 50, 80)),
+        thing("cat", "cat", box(80, 40, 120, 80)),
+    )
+    context = GrammarContext(ImageFacts(scene(*pets)), Random(0))
+    proposals = list(ask_remaining(context))
+    assert proposals
+    for proposal in proposals:
+        (target,) = proposal.about
+        assert target.id in ("dog", "cat")
+        about_dog = any(word in proposal.question for word in ("bark", "wag", "leash"))
+        if about_dog:
+            assert target.id == "cat"
+
+
+def test_a_neighbor_is_asked_about_from_what_it_stands_beside() -> None:
+    pets = (
+        thing("dog", "dog", box(10, 40, 50, 80)),
+        thing("car", "car", box(80, 40, 160, 80)),
+    )
+    context = GrammarContext(ImageFacts(scene(*pets)), Random(0))
+    proposals = list(ask_neighbors(context))
+    assert proposals
+    for proposal in proposals:
+        side = "left" if proposal.about[0].id == "dog" else "right"
+        assert f"to the {side} of " in proposal.question
+
+
+def test_many_alike_objects_share_a_phrase_where_the_recipe_allows_it() -> None:
+    dogs = [thing(str(n), "dog", box(20 * n, 10, 20 * n + 15, 30)) for n in range(8)]
+    facts = ImageFacts(scene(*dogs))
+    apart = GrammarContext(facts, Random(0))
+    assert not list(ask_uses(apart))
+    together = GrammarContext(facts, Random(0), grouped=True)
+    proposals = list(ask_uses(together))
+    assert proposals
+    for proposal in proposals:
+        assert "the eight dogs" in answer_text(proposal).lower()
 
 
 def test_alike_parts_are_asked_about_only_if_all_objects_have_them() -> None:
@@ -194,6 +244,10 @@ def test_every_answer_names_all_targets_once(ask: object, seed: int) -> None:
         item = proposal.to_item()
         numbers = [number for target in item["targets"] for number in target["regions"]]
         assert Counter(numbers) == Counter(region.number for region in proposal.about)
+        assert proposal.form is not None
+        facts = ImageFacts(table_scene())
+        targets = frozenset(numbers)
+        assert find_wrong_targets(proposal.form, targets, facts) is None
         for target in item["targets"]:
             assert target["phrase"] in item["answer"]
         assert len(numbers) <= 2 * MAX_TARGETS
@@ -249,6 +303,24 @@ def test_no_question_and_no_answer_is_repeated() -> None:
         "use cup?",
         "use plate?",
     ]
+
+
+def test_several_targets_are_preferred_as_often_as_wanted() -> None:
+    regions = {region.id: region for region in ImageFacts(table_scene()).objects}
+    single = proposals_about("use", "cup", "plate", "knife")
+    several = [
+        ProposedQuestion(f"both {n}?", (f"both {n}.",), "two", tuple(regions.values()))
+        for n in range(3)
+    ]
+    for share, expected in ((1.0, "two"), (0.0, "use")):
+        chosen = mix([single, several], 3, Random(0), most=3, multi_share=share)
+        assert {proposal.family for proposal in chosen} == {expected}
+
+
+def test_questions_that_name_a_target_are_not_chosen() -> None:
+    facts = ImageFacts(table_scene())
+    leak = proposals_about("cup", "cup")
+    assert mix([leak], 1, Random(0), most=1, facts=facts) == []
 
 
 def test_nothing_is_chosen_from_nothing() -> None:

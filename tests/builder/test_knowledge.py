@@ -1,10 +1,10 @@
 """The knowledge table is consistent, and names of datasets find it."""
 
-import re
-
 import pytest
 
+from maskwise.builder import knowledge_file
 from maskwise.builder.knowledge import load_knowledge, to_noun
+from maskwise.builder.wording import base_form, negated, plural_form, third_person
 from maskwise.language.category_names import find_category_name
 
 COCO = """
@@ -32,6 +32,9 @@ teddy_bear hair_drier toothbrush
         ("hot dog", "hot dog", "hot dog"),
         ("flumadiddle", "flumadiddle", None),
         (" ", "object", "object"),
+        ("plant in the brown pot", "plant in the brown pot", "plant"),
+        ("cab_(taxi)", "cab", "taxi"),
+        ("snake", "snake", "snake"),
     ],
 )
 def test_names_of_datasets_are_looked_up(
@@ -41,47 +44,107 @@ def test_names_of_datasets_are_looked_up(
 
 
 def test_all_coco_categories_are_known() -> None:
-    traits = load_knowledge().traits.values()
-    unknown = [
-        name
-        for name in COCO.split()
-        if not any(to_noun(name).known in trait.objects for trait in traits)
-    ]
-    assert not unknown
-
-
-def test_the_table_uses_one_name_per_thing() -> None:
     knowledge = load_knowledge()
-    for group in (*knowledge.classes.values(), *knowledge.traits.values()):
-        for name in (*group.objects, *group.maybe):
-            assert to_noun(name).known == name
-        assert not group.objects & group.maybe
-    for trait in knowledge.part_traits.values():
-        assert all(to_noun(whole).known == whole for whole in trait.of)
-    assert set().union(*knowledge.themes.values()) <= set(knowledge.traits)
+    for name in COCO.split():
+        known = to_noun(name).known
+        assert known is not None
+        kinds = {fact.kind for fact in knowledge.facts_of[known]}
+        assert {"does", "use", "event"} <= kinds, name
 
 
-def test_questions_do_not_name_what_they_ask_for() -> None:
-    for trait in load_knowledge().traits.values():
-        for text in (*trait.ask, trait.does, trait.want or ""):
-            for name in trait.objects:
-                assert find_category_name(text, name) is None, (text, name)
-    for part in load_knowledge().part_traits.values():
-        for text in (*(ask.replace("{whole}", "it") for ask in part.ask), part.does):
-            for name in part.parts:
-                assert not re.search(rf"\b{name}s?\b", text.lower()), (text, name)
-
-
-def test_questions_end_with_a_question_mark() -> None:
+def test_the_table_covers_objects_and_parts() -> None:
     knowledge = load_knowledge()
-    asked = [
-        ask
-        for trait in (*knowledge.traits.values(), *knowledge.part_traits.values())
-        for ask in trait.ask
-    ]
-    assert all(ask.endswith("?") for ask in asked)
-    assert all(
-        "{whole}" in ask
-        for trait in knowledge.part_traits.values()
-        for ask in trait.ask
+    with_facts = [entry for entry in knowledge.categories.values() if entry.facts]
+    assert len(with_facts) >= 600
+    pairs = {
+        (whole, entry.name)
+        for entry in knowledge.part_entries
+        for whole in entry.wholes
+        if entry.facts
+    }
+    assert len(pairs) >= 400
+
+
+def test_every_name_of_the_files_is_known() -> None:
+    knowledge = load_knowledge()
+    for entry in knowledge.categories.values():
+        assert to_noun(entry.name).known == entry.name
+        assert entry.kind is None or entry.kind in knowledge.kinds
+        assert entry.broader is None or entry.broader in knowledge.categories
+    for part in knowledge.part_entries:
+        assert part.wholes
+        for whole in part.wholes:
+            assert whole in knowledge.names, (part.name, whole)
+
+
+def test_a_fact_is_true_of_narrower_and_unsettled_for_broader_categories() -> None:
+    knowledge = load_knowledge()
+    by_text = {fact.text: fact for fact in knowledge.facts}
+    seats = by_text["pull out for a lady at dinner"]
+    assert {"chair", "rocking chair"} <= seats.yes
+    assert "stool" in seats.maybe, "easily confused"
+    hailed = by_text["be hailed with a raised arm"]
+    assert hailed.yes == {"taxi"}
+    assert "car" in hailed.maybe, "a car may be a taxi"
+    milk = by_text["milk twice a day"]
+    assert "cow" in milk.yes
+    assert "bull" in milk.maybe, "listed as unsettled, although it is narrower"
+
+
+def test_no_fact_is_true_and_unsettled() -> None:
+    knowledge = load_knowledge()
+    for fact in knowledge.facts:
+        assert fact.yes
+        assert not fact.yes & fact.maybe, fact.text
+    assert len(knowledge.facts_by_key) == len(knowledge.facts) + len(
+        knowledge.part_facts
     )
+
+
+def test_facts_do_not_name_what_they_are_about() -> None:
+    for fact in load_knowledge().facts:
+        text = f"{fact.opening} {base_form(fact.text)}"
+        for name in fact.yes:
+            assert find_category_name(text, name) is None, (text, name)
+
+
+def test_facts_fit_into_sentences() -> None:
+    for fact in load_knowledge().facts:
+        assert not fact.text.endswith("."), fact.text
+        assert "{" not in fact.text, fact.text
+        if fact.kind == "ask":
+            assert fact.text.endswith("?")
+        else:
+            assert fact.text[0].islower(), fact.text
+            assert not fact.text.startswith(("a ", "the ", "to ")), fact.text
+        if fact.opening:
+            assert fact.opening[0].isupper()
+            assert fact.opening[-1] in ".!?", fact.opening
+
+
+@pytest.mark.parametrize(
+    ("phrase", "third", "plural"),
+    [
+        ("boil water", "boils water", "boil water"),
+        ("be red", "is red", "are red"),
+        ("have four legs", "has four legs", "have four legs"),
+        ("open and close* again", "opens and closes again", "open and close again"),
+        ("carry its home", "carries its home", "carry their home"),
+        ("go to its nest", "goes to its nest", "go to their nest"),
+    ],
+)
+def test_verbs_are_inflected(phrase: str, third: str, plural: str) -> None:
+    assert third_person(phrase) == third
+    assert plural_form(phrase) == plural
+
+
+def test_negation() -> None:
+    assert negated("be red", plural=False) == "is not red"
+    assert negated("bark", plural=True) == "do not bark"
+    assert negated("have wings", plural=False) == "does not have wings"
+
+
+def test_a_line_that_does_not_parse_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowledge_file, "read_text", lambda file: "- a fact first")
+    with pytest.raises(ValueError, match=r"some\.txt, line 1: a fact before any entry"):
+        list(knowledge_file.read_entries("some.txt"))

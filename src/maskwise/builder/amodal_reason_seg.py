@@ -5,23 +5,40 @@ asks for. The answer names every target in a phrase of its own, and different ob
 masks of a target belong to the ground truth, so `mask_type` is "both".
 """
 
-from typing import Any
-
+from maskwise.builder.grammar import ProposedQuestion
 from maskwise.builder.object_questions import (
     GrammarContext,
     ask_choices,
+    ask_comparisons,
+    ask_counts,
     ask_hidden,
-    ask_kinds,
+    ask_neighbors,
     ask_occluders,
+    ask_remaining,
+    ask_riddles,
     ask_surfaces,
     ask_two_uses,
     ask_uses,
 )
 from maskwise.builder.recipe import Recipe
-from maskwise.builder.selection import mix
+from maskwise.builder.selection import add_opening, mix
 
 PER_IMAGE = 10
-MOST_PER_FAMILY = 3
+MOST_PER_FAMILY = 4
+
+ASK = (
+    ask_uses,
+    ask_two_uses,
+    ask_occluders,
+    ask_hidden,
+    ask_riddles,
+    ask_surfaces,
+    ask_comparisons,
+    ask_remaining,
+    ask_neighbors,
+    ask_choices,
+    ask_counts,
+)
 
 INSTRUCTIONS = f"""\
 Write {PER_IMAGE} question-answer pairs about this image, fewer if it shows too little.
@@ -35,28 +52,17 @@ gets a phrase of its own in the answer, such as "the cup on the left", and no ob
 For every phrase give the number of its region."""
 
 
-def write(context: GrammarContext) -> dict[str, Any]:
-    """The grammar's output: a mix of uses, needs, kinds and occlusion."""
-    families = [
-        list(ask(context))
-        for ask in (
-            ask_uses,
-            ask_two_uses,
-            ask_occluders,
-            ask_hidden,
-            ask_surfaces,
-            ask_kinds,
-            ask_choices,
-        )
-    ]
-    return {
-        "samples": [
-            proposal.to_item()
-            for proposal in mix(
-                families, PER_IMAGE, context.random, most=MOST_PER_FAMILY
-            )
-        ]
-    }
+def write(context: GrammarContext) -> list[ProposedQuestion]:
+    """The grammar's questions: a mix of all families about objects."""
+    families = [list(ask(context)) for ask in ASK]
+    chosen = mix(
+        families,
+        PER_IMAGE,
+        context.random,
+        most=MOST_PER_FAMILY,
+        facts=context.facts,
+    )
+    return [add_opening(proposal, context.facts, context.random) for proposal in chosen]
 
 
 AMODAL_REASON_SEG = Recipe(

@@ -17,7 +17,7 @@ from maskwise.store import Dataset
 DraftKind = Literal["referring", "reasoning"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SourceImage:
     """An image with all its regions. load: opens the pixels, where they are known.
 

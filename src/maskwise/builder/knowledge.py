@@ -1,24 +1,48 @@
-"""What objects and parts are for: the table behind the grammar's questions, and how names of datasets find it."""
+"""What objects and parts are for: the facts behind the grammar's questions, and how names of datasets find them.
+
+The facts are in the files of `common_knowledge` and in `knowledge.yaml`; their comments describe the format and name
+the vocabularies. A fact is true of the categories it is stated for and of all narrower ones. It is unsettled for
+broader ones (a car may be a taxi), for those that are easily confused and for those listed; it is false of the others.
+"""
 
 import re
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
 import msgspec
 
+from maskwise.builder.knowledge_file import Entry, FactKind, read_entries
 from maskwise.language.word_forms import is_plural, singular_forms
+
+OBJECT_FILES = (
+    "streets.txt",
+    "nature_and_sports.txt",
+    "food_and_tableware.txt",
+    "home.txt",
+    "clothes_and_tools.txt",
+)
+PART_FILE = "parts.txt"
+
+PREPOSITION = re.compile(r" (?:in|on|with|of|for|from|at|near|behind|under) ")
 
 TOYS = frozenset(("toy", "stuffed", "model", "fake", "inflatable", "hot"))
 """Words after which the last word of a name says little: a toy train is no train."""
 
 
 class NounClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of objects: its plural, the objects that belong to it, and those about which people would disagree."""
+    """A kind of objects: its plural, the objects that belong to it, and those about which people would disagree.
+
+    closed: whether annotators usually mark all objects of the kind, so that they can be counted.
+    """
 
     plural: str
     objects: frozenset[str]
     maybe: frozenset[str] = frozenset()
+    closed: bool = False
 
 
 class Trait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,32 +55,90 @@ class Trait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     want: str | None = None
 
 
-class PartTrait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that parts of objects are good for. of: the objects; empty means any."""
-
-    ask: tuple[str, ...]
-    does: str
-    parts: frozenset[str]
-    maybe: frozenset[str] = frozenset()
-    of: frozenset[str] = frozenset()
-
-
-class Knowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table of `knowledge.yaml`, whose comments describe its fields."""
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The contents of `knowledge.yaml`, whose comments describe its fields."""
 
     spelling: dict[str, str]
     synonyms: dict[str, tuple[str, ...]]
     classes: dict[str, NounClass]
     traits: dict[str, Trait]
-    themes: dict[str, frozenset[str]]
-    part_traits: dict[str, PartTrait]
     background: frozenset[str]
     vague: frozenset[str]
     surfaces: frozenset[str]
+    uncountable: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """Something true of the objects `yes` and unsettled for `maybe`; both sets contain no further categories.
+
+    text: a verb phrase in the base form, with "*" after further verbs to inflect; for the kind "ask" a question.
+    opening: a sentence before it. place: where such objects are found, for questions about two things at once.
+    """
+
+    kind: FactKind
+    text: str
+    yes: frozenset[str]
+    maybe: frozenset[str]
+    opening: str = ""
+    place: str = ""
+
+    @cached_property
+    def key(self) -> str:
+        """The name of the fact in logical forms."""
+        return f"{self.kind}: {self.opening} {self.text}".replace("  ", " ")
+
+
+@dataclass(frozen=True, eq=False)
+class PartFact:
+    """Something true of parts with the names `parts`, of objects of the categories `wholes`."""
+
+    kind: FactKind
+    text: str
+    parts: frozenset[str]
+    maybe: frozenset[str]
+    wholes: frozenset[str]
+
+    @cached_property
+    def key(self) -> str:
+        """The name of the fact in logical forms: texts occur for several parts."""
+        return f"{min(self.parts)} of {min(self.wholes)}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All facts, with indices. categories: those with an entry of their own, with their places."""
+
+    table: Table
+    categories: Mapping[str, Entry]
+    kinds: Mapping[str, NounClass]
+    facts: tuple[Fact, ...]
+    part_facts: tuple[PartFact, ...]
+    part_entries: tuple[Entry, ...]
+    names: Mapping[str, str]
+    """Every known name with the category or part that it stands for."""
+    facts_of: Mapping[str, tuple[Fact, ...]] = field(repr=False)
+    part_facts_of: Mapping[str, tuple[PartFact, ...]] = field(repr=False)
+    """By the category of the whole."""
+
+    @cached_property
+    def facts_by_key(self) -> dict[str, Fact | PartFact]:
+        """Facts of objects and parts by their names in logical forms."""
+        by_key: dict[str, Fact | PartFact] = {fact.key: fact for fact in self.facts}
+        return by_key | {fact.key: fact for fact in self.part_facts}
+
+    @cached_property
+    def kind_of(self) -> dict[str, str]:
+        """The kind of each category that has one; of several the first."""
+        kind_of: dict[str, str] = {}
+        for name, kind in self.kinds.items():
+            for category in kind.objects:
+                kind_of.setdefault(category, name)
+        return kind_of
 
 
 class Noun(NamedTuple):
-    """The name of a region. text: as it is written in sentences; known: its name in the table, None if unknown."""
+    """The name of a region. text: as it is written in sentences; known: its category, None if unknown."""
 
     text: str
     known: str | None
@@ -67,11 +149,192 @@ class Noun(NamedTuple):
         return is_plural(self.text)
 
 
+class Taxonomy:
+    """Broader, narrower and confusable categories."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.broader: dict[str, str] = {}
+        self.alike: defaultdict[str, set[str]] = defaultdict(set)
+        self.narrower: defaultdict[str, set[str]] = defaultdict(set)
+        for entry in entries:
+            if entry.broader is not None:
+                self.broader[entry.name] = entry.broader
+            for other in entry.alike:
+                self.alike[entry.name].add(other)
+                self.alike[other].add(entry.name)
+        for name in self.broader:
+            for above in self.above(name):
+                self.narrower[above].add(name)
+
+    def above(self, name: str) -> list[str]:
+        """All broader categories, the nearest first."""
+        names: list[str] = []
+        while name in self.broader and self.broader[name] not in names:
+            name = self.broader[name]
+            names.append(name)
+        return names
+
+    def with_narrower(self, names: Iterable[str]) -> set[str]:
+        """Categories with all that are narrower; "<name" gives only those that are narrower than the name."""
+        expanded: set[str] = set()
+        for name in names:
+            expanded |= self.narrower[name.removeprefix("<")]
+            if not name.startswith("<"):
+                expanded.add(name)
+        return expanded
+
+    def extend(
+        self, yes: Iterable[str], maybe: Iterable[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """All categories of which a fact is true, and all for which it is unsettled.
+
+        What is listed as unsettled is so, also where it is narrower than a category that fulfils the fact.
+        """
+        stated = set(yes)
+        listed = self.with_narrower(maybe) - stated
+        true_of = self.with_narrower(stated) - listed
+        unsettled = listed
+        for name in stated:
+            unsettled |= set(self.above(name))
+            unsettled |= self.with_narrower(self.alike[name])
+        return frozenset(true_of), frozenset(unsettled - true_of)
+
+
 @lru_cache(maxsize=1)
 def load_knowledge() -> Knowledge:
-    """The table that ships with the package."""
+    """The facts that ship with the package."""
     data = resources.files("maskwise.builder").joinpath("knowledge.yaml").read_bytes()
-    return msgspec.yaml.decode(data, type=Knowledge)
+    table = msgspec.yaml.decode(data, type=Table)
+    entries = [entry for file in OBJECT_FILES for entry in read_entries(file)]
+    part_entries = tuple(read_entries(PART_FILE))
+    taxonomy = Taxonomy(entries)
+    names = _names(table, entries, part_entries)
+    facts = tuple(_stated_facts(entries, taxonomy, names)) + tuple(
+        _trait_facts(table, taxonomy, entries)
+    )
+    part_facts = tuple(_part_facts(part_entries, taxonomy, names))
+    facts_of: defaultdict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        for category in fact.yes:
+            facts_of[category].append(fact)
+    part_facts_of: defaultdict[str, list[PartFact]] = defaultdict(list)
+    for part_fact in part_facts:
+        for category in part_fact.wholes:
+            part_facts_of[category].append(part_fact)
+    return Knowledge(
+        table=table,
+        categories={entry.name: entry for entry in entries},
+        kinds=_kinds(table, entries, taxonomy),
+        facts=facts,
+        part_facts=part_facts,
+        part_entries=part_entries,
+        names=names,
+        facts_of={name: tuple(items) for name, items in facts_of.items()},
+        part_facts_of={name: tuple(items) for name, items in part_facts_of.items()},
+    )
+
+
+def _stated_facts(
+    entries: Iterable[Entry], taxonomy: Taxonomy, names: Mapping[str, str]
+) -> Iterable[Fact]:
+    """The facts of entries; one that is stated for several entries is true of all of them."""
+    yes: defaultdict[tuple[FactKind, str, str], set[str]] = defaultdict(set)
+    maybe: defaultdict[tuple[FactKind, str, str], set[str]] = defaultdict(set)
+    places: dict[tuple[FactKind, str, str], str] = {}
+    for entry in entries:
+        for fact in entry.facts:
+            key = (fact.kind, fact.opening, fact.text)
+            yes[key] |= {entry.name, *_canonical(fact.also, names)}
+            maybe[key] |= set(_canonical(fact.maybe, names))
+            places[key] = entry.place
+    for key, stated in yes.items():
+        true_of, unsettled = taxonomy.extend(stated, maybe[key])
+        kind, opening, text = key
+        yield Fact(kind, text, true_of, unsettled, opening, places[key])
+
+
+def _canonical(names: Iterable[str], known: Mapping[str, str]) -> list[str]:
+    """Names as the entries have them; "<name" keeps its mark, unknown names stay."""
+    return [name if name.startswith("<") else known.get(name, name) for name in names]
+
+
+def _trait_facts(
+    table: Table, taxonomy: Taxonomy, entries: Iterable[Entry]
+) -> Iterable[Fact]:
+    places = {entry.name: entry.place for entry in entries}
+    for trait in table.traits.values():
+        objects = _expand(trait.objects, table)
+        true_of, unsettled = taxonomy.extend(objects, _expand(trait.maybe, table))
+        place = next((places[name] for name in sorted(objects) if name in places), "")
+        yield Fact("does", trait.does, true_of, unsettled, place=place)
+        if trait.want is not None:
+            yield Fact("need", trait.want, true_of, unsettled, place=place)
+        for question in trait.ask:
+            yield Fact("ask", question, true_of, unsettled, place=place)
+
+
+def _expand(names: Iterable[str], table: Table) -> set[str]:
+    """Names of objects; "@vehicle" stands for all members of a class."""
+    expanded: set[str] = set()
+    for name in names:
+        members = table.classes[name[1:]].objects if name.startswith("@") else {name}
+        expanded |= members
+    return expanded
+
+
+def _part_facts(
+    entries: Iterable[Entry], taxonomy: Taxonomy, names: Mapping[str, str]
+) -> Iterable[PartFact]:
+    for entry in entries:
+        wholes = taxonomy.with_narrower(_canonical(entry.wholes, names))
+        parts = frozenset((entry.name, *entry.other_names))
+        for fact in entry.facts:
+            maybe = frozenset(fact.maybe) - parts
+            yield PartFact(fact.kind, fact.text, parts, maybe, frozenset(wholes))
+
+
+def _kinds(
+    table: Table, entries: Iterable[Entry], taxonomy: Taxonomy
+) -> dict[str, NounClass]:
+    """The classes of the table with the entries that name them as their kind."""
+    members: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        if entry.kind is not None:
+            members[entry.kind].add(entry.name)
+    kinds = {}
+    for name, kind in table.classes.items():
+        maybe = taxonomy.with_narrower(kind.maybe)
+        objects = taxonomy.with_narrower(kind.objects | members[name]) - maybe
+        kinds[name] = msgspec.structs.replace(
+            kind, objects=frozenset(objects), maybe=frozenset(maybe)
+        )
+    return kinds
+
+
+def _names(
+    table: Table, entries: Sequence[Entry], part_entries: Iterable[Entry]
+) -> dict[str, str]:
+    """Every name with the one it stands for. An entry of its own wins over being another's other name."""
+    names: dict[str, str] = {}
+    for part in part_entries:
+        names |= {name: name for name in (part.name, *part.other_names)}
+    groups: list[NounClass | Trait] = [*table.classes.values(), *table.traits.values()]
+    for group in groups:
+        names |= {name: name for name in (*group.objects, *group.maybe)}
+    names |= {name: name for name in table.background | table.surfaces | table.vague}
+    for name, synonyms in table.synonyms.items():
+        names |= dict.fromkeys(synonyms, name)
+    names |= {name: name for name in table.synonyms}
+    for entry in entries:
+        # Names that facts only mention are known too: "~ snake".
+        mentioned = [
+            other for fact in entry.facts for other in (*fact.also, *fact.maybe)
+        ]
+        for other in (*entry.alike, *mentioned):
+            names.setdefault(other.removeprefix("<"), other.removeprefix("<"))
+    for entry in entries:
+        names |= dict.fromkeys(entry.other_names, entry.name)
+    return names | {entry.name: entry.name for entry in entries}
 
 
 @lru_cache(maxsize=4096)
@@ -81,9 +344,9 @@ def to_noun(name: str) -> Noun:
     Of synonyms ("car, auto") the first is written and all are looked up. "cup:handle" and "handle of the cup" are
     handles. Other names are found by their last words ("espresso cup", "pink clock").
     """
-    knowledge = load_knowledge()
+    spelling = load_knowledge().table.spelling
     names = [_clean(part) for part in name.split(",")]
-    names = [knowledge.spelling.get(part, part) for part in names if part]
+    names = [spelling.get(part, part) for part in names if part]
     if not names:
         names = ["object"]
     for synonym in names:
@@ -99,31 +362,13 @@ def _clean(name: str) -> str:
     return re.sub(r"\s+", " ", text).strip().lower()
 
 
-@lru_cache(maxsize=1)
-def _canonical() -> dict[str, str]:
-    """Every name in the table with the name it stands for."""
-    knowledge = load_knowledge()
-    groups: list[NounClass | Trait] = [
-        *knowledge.classes.values(),
-        *knowledge.traits.values(),
-    ]
-    names = {word for group in groups for word in (*group.objects, *group.maybe)}
-    parts = {word for trait in knowledge.part_traits.values() for word in trait.parts}
-    lists = knowledge.background | knowledge.surfaces | knowledge.vague
-    other = {
-        also: name for name, synonyms in knowledge.synonyms.items() for also in synonyms
-    }
-    return (
-        {word: word for word in (*parts, *lists, *names)}
-        | other
-        | {word: word for word in knowledge.synonyms}
-    )
-
-
 def _find(name: str) -> str | None:
-    """The name in the table of which these words, or the last of them, are a form; None if there is none."""
-    words = name.split()
-    canonical = _canonical()
+    """The category of which these words, or the last of them, are a form; None if there is none.
+
+    What follows a preposition says nothing about the category: "plant in the pot".
+    """
+    names = load_knowledge().names
+    words = name.split() if name in names else PREPOSITION.split(name)[0].split()
     for first in range(len(words)):
         if first and words[first - 1] in TOYS:
             return None
@@ -132,6 +377,6 @@ def _find(name: str) -> str | None:
         # The name as it is written comes before its possible singulars: "glasses" are not a glass.
         for form in (last, *sorted(singular_forms(last))):
             phrase = " ".join([*before, form])
-            if phrase in canonical:
-                return canonical[phrase]
+            if phrase in names:
+                return names[phrase]
     return None

@@ -24,7 +24,7 @@ GROUND = ("vehicle", "animal", "piece of furniture", "piece of greenery")
 def name_objects(facts: ImageFacts) -> dict[str, str]:
     """A phrase with its name for every object that can be singled out so, by id."""
     groups: dict[str, list[RegionFacts]] = {}
-    nameless = load_knowledge().vague | facts.crowds
+    nameless = load_knowledge().table.vague | facts.crowds
     for region in facts.objects:
         if region.noun.known not in nameless:
             groups.setdefault(region.noun.text, []).append(region)
@@ -37,11 +37,13 @@ def name_objects(facts: ImageFacts) -> dict[str, str]:
 def describe_objects(facts: ImageFacts) -> dict[str, str]:
     """A phrase without its name for every object that can be singled out by its kind: "the animal on the left"."""
     descriptions: dict[str, str] = {}
-    for noun, kind in load_knowledge().classes.items():
+    for noun, kind in load_knowledge().kinds.items():
         group = [
             region for region in facts.objects if region.noun.known in kind.objects
         ]
-        if group and facts.settle(kind):
+        disputed = kind.maybe | kind.objects
+        unsettled = facts.crowds & disputed or facts.by_category.keys() & kind.maybe
+        if group and not unsettled:
             # An object of two kinds keeps the description of the first.
             descriptions = tell_apart(group, noun) | descriptions
     return descriptions
@@ -49,7 +51,7 @@ def describe_objects(facts: ImageFacts) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _ground_things() -> frozenset[str]:
-    classes = load_knowledge().classes
+    classes = load_knowledge().kinds
     return frozenset({"person", "streetlight"}).union(
         *(classes[name].objects for name in GROUND)
     )
@@ -113,14 +115,10 @@ def outermost(group: Sequence[RegionFacts]) -> dict[str, RegionFacts]:
     from_right = sorted(group, key=lambda region: -region.center[0])
     rightmost = from_right[0]
     if rightmost.center[0] - from_right[1].center[0] >= MIN_GAP and all(
-        _right_edge(rightmost) >= _right_edge(region) for region in group
+        rightmost.right_edge >= region.right_edge for region in group
     ):
         at_side["right"] = rightmost
     return at_side
-
-
-def _right_edge(region: RegionFacts) -> float:
-    return region.box[0] + region.box[2]
 
 
 def nearest(group: Sequence[RegionFacts]) -> RegionFacts | None:

@@ -1,82 +1,107 @@
 """Questions of the grammar about whole objects, none of which says what they are called.
 
 Each function proposes question-answer pairs of one family. A question is proposed only if the annotations settle which
-objects answer it: all that do are targets, and nothing in the image is a matter of opinion.
+objects answer it: exactly those that fulfil its logical form are targets.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from maskwise.builder.facts import ImageFacts, RegionFacts, suitable
+from maskwise.builder.facts import ImageFacts, RegionFacts
 from maskwise.builder.grammar import (
     MAX_TARGETS,
     AnswerPhrase,
+    AnswerPieces,
     ProposedQuestion,
     enumerate_phrases,
     refer,
+    refer_to_groups,
 )
-from maskwise.builder.knowledge import Trait, load_knowledge
-from maskwise.builder.noun_phrases import (
-    MIN_RATIO,
-    describe_objects,
-    name_objects,
-    nearest,
-    outermost,
+from maskwise.builder.knowledge import Fact, load_knowledge
+from maskwise.builder.logical_forms import (
+    Both,
+    Counted,
+    Either,
+    Form,
+    HasFact,
+    HiddenBy,
+    Hides,
+    Measure,
+    Most,
+    OfKind,
+    StandsOn,
+    TheRegion,
+    ToTheSide,
+    Without,
+)
+from maskwise.builder.noun_phrases import describe_objects, name_objects
+from maskwise.builder.wording import (
+    ask_about,
+    base_form,
+    describe,
+    load_frames,
+    negated,
+    number_word,
+    plural_form,
+    plural_kind,
+    third_person,
 )
 
-MAX_PAIRS = 12
-"""Pairs of traits that are proposed for one image: more than a recipe ever takes."""
+Item = TypeVar("Item")
 
-NEEDS_SHARE = 0.6
-"""Share of the pairs with two wishes that are asked as wishes; the others ask for uses,
-so that both wordings occur often."""
+MOST_PROPOSED = 8
+"""Proposals of one family for one image: more than a recipe ever takes."""
 
-NEEDS = (
-    (
-        "Somebody wants to {want} and to {then}. What here would they need?",
-        "they would need ",
-    ),
-    (
-        "What in this scene helps somebody who wants to {want} and then to {then}?",
-        "they could use ",
-    ),
-    (
-        "Suppose you want to {want} and afterwards to {then}. What would you look for?",
-        "you would look for ",
-    ),
-)
-"""Questions about two wishes, and how their answers begin."""
+PERSON = "person"
+
+MEASURES: dict[Measure, tuple[str, str]] = {
+    "left": ("is farther to the left", "is farthest to the left"),
+    "right": ("is farther to the right", "is farthest to the right"),
+    "large": ("takes up more of the image", "takes up the largest area of the image"),
+    "small": ("takes up less of the image", "takes up the smallest area of the image"),
+    "near": ("is closer to the camera", "is closest to the camera"),
+    "hidden": ("is covered more by other things", "is covered most by other things"),
+    "complete": ("can be seen completely", "can be seen completely"),
+    "high": ("is higher up in the image", "is highest up in the image"),
+    "low": ("is lower down in the image", "is lowest down in the image"),
+}
+"""Verb phrases for one of two and for one of several."""
 
 
-class AnswerableTrait(NamedTuple):
-    """A trait by name, all objects of an image that fulfil it, and a phrase for each."""
+class SettledFact(NamedTuple):
+    """A fact with the objects of which it is true, from left to right, and a phrase for each.
 
-    name: str
-    trait: Trait
+    kind: that of all objects; None if they have none or several.
+    """
+
+    fact: Fact
+    form: Form
     objects: list[RegionFacts]
     phrases: list[AnswerPhrase]
+    kind: str | None
 
-    def goes_with(self, other: "AnswerableTrait") -> bool:
-        """Whether somebody would ask about both at once, and they are fulfilled by different things."""
-        names = {self.name, other.name}
-        own_nouns = {region.noun.known for region in self.objects}
-        other_nouns = {region.noun.known for region in other.objects}
-        together = any(names <= theme for theme in load_knowledge().themes.values())
-        targets = len(self.objects) + len(other.objects)
-        different = own_nouns.isdisjoint(other_nouns)
-        return together and different and targets <= MAX_TARGETS
+    @property
+    def description(self) -> str:
+        """A noun phrase that singles out the objects without their names."""
+        return describe(self.fact, self.kind, len(self.objects))
 
 
 @dataclass(frozen=True)
 class GrammarContext:
-    """The facts of an image with phrases for its objects, and the generator that chooses wordings."""
+    """The facts of an image with phrases for its objects, and the generator that chooses wordings.
+
+    needs_amodal: objects without an amodal mask are not asked about. grouped: an answer may name several objects in
+    one phrase.
+    """
 
     facts: ImageFacts
     random: Random
+    needs_amodal: bool = False
+    grouped: bool = False
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -89,293 +114,446 @@ class GrammarContext:
         return describe_objects(self.facts)
 
     @cached_property
-    def traits(self) -> list[tuple[str, Trait, list[RegionFacts]]]:
-        """What some objects are good for, by name, with all objects that are; nothing people would disagree about."""
-        return [
-            (
-                name,
-                trait,
-                [
-                    region
-                    for region in self.facts.objects
-                    if region.noun.known in trait.objects
-                ],
-            )
-            for name, trait in load_knowledge().traits.items()
-            if self.facts.known & trait.objects and self.facts.settle(trait)
-        ]
+    def possible(self) -> list[Fact]:
+        """The facts that are true of some object, in the order of the table."""
+        knowledge = load_knowledge()
+        facts: dict[str, Fact] = {}
+        for category in sorted(self.facts.by_category):
+            for fact in knowledge.facts_of.get(category, ()):
+                facts[fact.key] = fact
+        return list(facts.values())
 
     @cached_property
-    def answerable(self) -> list[AnswerableTrait]:
-        """Traits whose objects can all be asked about and referred to."""
-        answerable = []
-        for name, trait, objects in self.traits:
+    def settled(self) -> list[SettledFact]:
+        """The facts that the annotations settle, if all objects of which they are true can be asked about."""
+        settled = []
+        for fact in self.possible:
+            form = HasFact(fact.key)
+            objects = self.targets_of(form)
             phrases = self.refer_to(objects)
             if phrases is not None:
-                answerable.append(AnswerableTrait(name, trait, objects, phrases))
-        return answerable
+                kind = shared_kind(objects)
+                settled.append(SettledFact(fact, form, objects, phrases, kind))
+        return settled
+
+    @cached_property
+    def stated(self) -> list[SettledFact]:
+        """Settled facts that describe objects in a noun phrase."""
+        return [item for item in self.settled if item.fact.kind in ("does", "use")]
+
+    @cached_property
+    def groups(self) -> list[tuple[str, Form, list[RegionFacts], str | None]]:
+        """Sets of two to six objects with a phrase for the set: by kind, or by what is true of all of them."""
+        groups: list[tuple[str, Form, list[RegionFacts], str | None]] = []
+        for kind, noun_class in load_knowledge().kinds.items():
+            if noun_class.closed:
+                objects = self.targets_of(OfKind(kind))
+                if 2 <= len(objects) <= MAX_TARGETS:
+                    number = number_word(len(objects))
+                    text = f"Of the {number} {noun_class.plural}, which one"
+                    if kind == PERSON:
+                        text = "Who"
+                    groups.append((text, OfKind(kind), objects, kind))
+        for item in self.stated:
+            if len(item.objects) >= 2 and item.kind != PERSON:
+                text = f"Of {_all(item)}, which one"
+                groups.append((text, item.form, item.objects, item.kind))
+        return groups
+
+    def targets_of(self, form: Form) -> list[RegionFacts]:
+        """The regions that fulfil a form, from left to right; none if people would disagree."""
+        extension = form.extension(self.facts)
+        if not extension.is_settled:
+            return []
+        regions = [self.facts.regions[number - 1] for number in sorted(extension.yes)]
+        return sorted(regions, key=lambda region: region.center[0])
+
+    def can_ask(self, region: RegionFacts) -> bool:
+        """Whether a region is large and visible enough, and has the masks that are asked for."""
+        return region.is_suitable and (region.has_amodal or not self.needs_amodal)
 
     def refer_to(self, objects: Sequence[RegionFacts]) -> list[AnswerPhrase] | None:
         """A phrase for each object; None unless all can be asked about and named."""
-        if len(suitable(objects)) < len(objects):
+        if not all(self.can_ask(region) for region in objects):
             return None
+        if self.grouped:
+            return refer_to_groups(objects, self.names, self.by_noun)
         return refer(objects, self.names)
+
+    @cached_property
+    def by_noun(self) -> dict[str, list[RegionFacts]]:
+        """The objects of each noun, without nouns of which there is a crowd."""
+        groups: dict[str, list[RegionFacts]] = {}
+        for region in self.facts.objects:
+            if region.noun.known not in self.facts.crowds:
+                groups.setdefault(region.noun.text, []).append(region)
+        return groups
+
+    def sample(self, items: Sequence[Item], count: int) -> list[Item]:
+        """At most so many of the items, in random order."""
+        return self.random.sample(items, min(count, len(items)))
+
+
+def shared_kind(objects: Iterable[RegionFacts]) -> str | None:
+    """The kind of all objects; None if they have none or several."""
+    kind_of = load_knowledge().kind_of
+    kinds = {kind_of.get(region.noun.known or "") for region in objects}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _all(item: SettledFact) -> str:
+    """A phrase for several objects with their number."""
+    return item.description.replace("the ", f"the {number_word(len(item.objects))} ", 1)
 
 
 def ask_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """What something is good for: "What could be raised for a toast?"."""
-    for _, trait, objects, phrases in context.answerable:
-        question = context.random.choice(trait.ask)
-        if question == trait.ask[0]:
-            answer = (*enumerate_phrases(phrases), f" would {trait.does}.")
-        else:
-            answer = ("that would be ", *enumerate_phrases(phrases), ".")
-        yield ProposedQuestion(question, answer, "use", tuple(objects))
+    """What something does or is good for: "What could be raised for a toast?"."""
+    for item in context.sample(context.settled, MOST_PROPOSED):
+        count = len(item.objects)
+        question = ask_about(item.fact, count, item.kind, context.random)
+        answer = _answer(item, context.random)
+        yield ProposedQuestion(question, answer, "use", tuple(item.objects), item.form)
+
+
+def _answer(item: SettledFact, random: Random) -> AnswerPieces:
+    """A sentence that names the objects of a fact."""
+    pieces = enumerate_phrases(item.phrases)
+    if item.fact.kind == "does" and random.random() < 0.6:
+        return (*pieces, f" {inflect(item.fact, item.objects)}.")
+    if item.fact.kind in ("event", "does"):
+        return (*pieces, f" would {base_form(item.fact.text)}.")
+    opening = random.choice(("that would be ", "one would choose ", "the answer is "))
+    return (opening, *pieces, ".")
+
+
+def inflect(fact: Fact, objects: Sequence[RegionFacts]) -> str:
+    """The verb phrase of a fact after the names of objects."""
+    is_plural = len(objects) > 1 or objects[0].noun.is_plural
+    return plural_form(fact.text) if is_plural else third_person(fact.text)
+
+
+def ask_riddles(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """Two things that are true of the same objects: "It purrs when stroked, and it lands on its feet after a fall."."""
+    candidates = [
+        fact
+        for fact in context.possible
+        if fact.kind == "does" and PERSON not in fact.yes
+    ]
+    pairs = [
+        (first, second)
+        for first, second in itertools.combinations(candidates, 2)
+        if first.yes & second.yes & context.facts.by_category.keys()
+    ]
+    frames = load_frames()
+    for first, second in context.sample(pairs, MOST_PROPOSED):
+        form = Both((HasFact(first.key), HasFact(second.key)))
+        objects = context.targets_of(form)
+        phrases = context.refer_to(objects)
+        if phrases is None:
+            continue
+        section = "riddle" if len(objects) == 1 else "riddle plural"
+        question = context.random.choice(frames[section]).format(
+            vps=third_person(first.text),
+            vps2=third_person(second.text),
+            vpp=plural_form(first.text),
+            vpp2=plural_form(second.text),
+        )
+        verb = "is" if len(objects) == 1 and not objects[0].noun.is_plural else "are"
+        answer = (*enumerate_phrases(phrases), f" {verb} meant.")
+        yield ProposedQuestion(question, answer, "riddle", tuple(objects), form)
 
 
 def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """Two needs at once, answered by different objects."""
-    pairs = [
+    """Two things at once, answered by different objects."""
+    different = [
         pair
-        for pair in itertools.combinations(context.answerable, 2)
-        if pair[0].goes_with(pair[1])
+        for pair in itertools.combinations(context.stated, 2)
+        if _are_different(*pair)
     ]
-    for first, second in context.random.sample(pairs, min(MAX_PAIRS, len(pairs))):
-        want = first.trait.want
-        then = second.trait.want
-        if want and then and context.random.random() < NEEDS_SHARE:
-            question, answer = _answer_needs(
-                context, want, first.phrases, then, second.phrases
-            )
-        else:
-            does = first.trait.does
-            also_does = second.trait.does
-            question = f"What here would {does}, and what would {also_does}?"
-            answer = (
-                *enumerate_phrases(first.phrases),
-                f" would {does}, and ",
-                *enumerate_phrases(second.phrases),
-                f" would {also_does}.",
-            )
-        targets = (*first.objects, *second.objects)
-        yield ProposedQuestion(question, answer, "two uses", targets)
+    related = [pair for pair in different if _are_related(*pair)]
+    for pair in context.sample(related or different, MOST_PROPOSED):
+        first, second = context.sample(pair, 2)
+        question = _ask_for_two(first, second, context.random)
+        answer = (
+            *enumerate_phrases(first.phrases),
+            _clause(first),
+            *([", and "] if context.random.random() < 0.6 else ["; "]),
+            *enumerate_phrases(second.phrases),
+            f"{_clause(second)}.",
+        )
+        about = (*first.objects, *second.objects)
+        form = Either((first.form, second.form))
+        yield ProposedQuestion(question, answer, "two uses", about, form)
 
 
-def _answer_needs(
-    context: GrammarContext,
-    want: str,
-    first: list[AnswerPhrase],
-    then: str,
-    second: list[AnswerPhrase],
-) -> tuple[str, tuple[str | AnswerPhrase, ...]]:
-    """A question about two wishes of a person, and its answer."""
-    question, opening = context.random.choice(NEEDS)
-    if "you " in question:
-        want = want.replace("their ", "your ")
-        then = then.replace("their ", "your ")
-    answer = (
-        opening,
-        *enumerate_phrases(first, "or"),
-        f" to {want}, and ",
-        *enumerate_phrases(second, "or"),
-        f" to {then}.",
+def _are_related(first: SettledFact, second: SettledFact) -> bool:
+    """Whether the things are usually found in one place, so that somebody would ask about both at once."""
+    places = (first.fact.place, second.fact.place)
+    return places[0] == places[1] or "anywhere" in places
+
+
+def _are_different(first: SettledFact, second: SettledFact) -> bool:
+    """Whether different things fulfil the two facts."""
+    both_people = first.kind == PERSON and second.kind == PERSON
+    numbers = {region.number for region in first.objects}
+    overlap = any(region.number in numbers for region in second.objects)
+    few = len(first.phrases) + len(second.phrases) <= MAX_TARGETS
+    same_noun = {region.noun.known for region in first.objects} & {
+        region.noun.known for region in second.objects
+    }
+    return few and not (both_people or overlap or same_noun)
+
+
+TWO = (
+    "{first}, and {second}?",
+    "Two questions: {first}? And {second}?",
+    "{first}? And {second}?",
+    "Please mark both: {first_np}, and {second_np}.",
+    "Find {first_np} as well as {second_np}.",
+    "I am looking for {first_np} and for {second_np}.",
+    "Where are {first_np} and {second_np}?",
+    "Outline {first_np}, then {second_np}.",
+)
+"""Questions about two things: clauses with a question word, or noun phrases."""
+
+
+def _ask_for_two(first: SettledFact, second: SettledFact, random: Random) -> str:
+    return random.choice(TWO).format(
+        first=_interrogative(first),
+        second=_interrogative(second),
+        first_np=first.description,
+        second_np=second.description,
     )
-    return question.format(want=want, then=then), answer
+
+
+def _interrogative(item: SettledFact) -> str:
+    """A clause with a question word: "what barks", "who reads", "what would you sit on"."""
+    word = "who" if item.kind == PERSON else "what"
+    if item.fact.kind == "use":
+        return f"{word} would you {base_form(item.fact.text)}"
+    return f"{word} {third_person(item.fact.text)}"
+
+
+def _clause(item: SettledFact) -> str:
+    """The verb phrase after the names of the objects."""
+    if item.fact.kind == "use":
+        is_plural = len(item.objects) > 1 or item.objects[0].noun.is_plural
+        return f" {'are' if is_plural else 'is'} what one would {base_form(item.fact.text)}"
+    return f" {inflect(item.fact, item.objects)}"
 
 
 def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """One of several things of the same use, singled out by place: "... Take the one nearest to the camera."."""
-    for _, trait, objects in context.traits:
-        if len(objects) < 2 or trait.ask[0].startswith("Who"):
+    """One of several by place, size or occlusion: "Of the three animals, which one is closest to the camera?"."""
+    combinations = list(itertools.product(context.groups, MEASURES))
+    for group, measure in context.sample(combinations, 2 * MOST_PROPOSED):
+        text, among, objects, _ = group
+        form = Most(measure, among)
+        targets = context.targets_of(form)
+        phrases = context.refer_to(targets)
+        if phrases is None:
             continue
-        for wish, region in _choices(objects):
-            if region.is_suitable and region.id in context.names:
-                question = f"{context.random.choice(trait.ask)} {wish}"
-                answer = (
-                    "that is ",
-                    AnswerPhrase(context.names[region.id], (region.number,)),
-                    ".",
-                )
-                yield ProposedQuestion(question, answer, "choice", (region,))
-
-
-def _choices(objects: Sequence[RegionFacts]) -> Iterator[tuple[str, RegionFacts]]:
-    farthest = "on the" if len(objects) == 2 else "farthest to the"
-    for side, region in outermost(objects).items():
-        yield f"Pick the one {farthest} {side}.", region
-    front = nearest(objects)
-    if front is not None:
-        yield "Choose the one closest to the camera.", front
-
-
-def ask_kinds(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """One of several objects of a kind: "Which of the animals is hidden the most?"."""
-    for kind in load_knowledge().classes.values():
-        group = [
-            region
-            for region in context.facts.objects
-            if region.noun.known in kind.objects
-        ]
-        if len(group) >= 2 and context.facts.settle(kind):
-            for question, reason, region in _superlatives(
-                group, f"Which of the {'two ' * (len(group) == 2)}{kind.plural}"
-            ):
-                yield from _answer_superlative(
-                    context, question, reason, region, "kind"
-                )
-    people = [
-        region for region in context.facts.objects if region.noun.known == "person"
-    ]
-    if len(people) >= 2:
-        for question, reason, region in _superlatives(people, "Which of the people"):
-            yield from _answer_superlative(
-                context,
-                question.replace("Which of the people", "Who"),
-                reason,
-                region,
-                "kind",
-            )
-
-
-def _superlatives(
-    group: Sequence[RegionFacts], which: str
-) -> Iterator[tuple[str, str, RegionFacts]]:
-    """Questions with the verb phrase of their answers and the object that is meant."""
-    more, than = (
-        ("more", "than the other")
-        if len(group) == 2
-        else ("the most", "than the others")
-    )
-    large = sorted(group, key=lambda region: -region.share)
-    if large[0].share >= MIN_RATIO * large[1].share:
-        yield (
-            f"{which} takes up {more} space in the image?",
-            f"takes up more space {than}",
-            large[0],
+        verb = MEASURES[measure][0 if len(objects) == 2 else 1]
+        answer = (phrases[0], f" {verb}.")
+        yield ProposedQuestion(
+            f"{text} {verb}?", answer, "choice", tuple(targets), form
         )
-    front = nearest(group)
-    if front is not None:
-        closest = "closer" if len(group) == 2 else "closest"
-        yield (
-            f"{which} is {closest} to the camera?",
-            f"is closer to the camera {than}",
-            front,
-        )
-    hidden = sorted(group, key=lambda region: -(region.occlusion or 0.0))
-    if hidden[0].is_occluded and (hidden[0].occlusion or 0) >= MIN_RATIO * (
-        hidden[1].occlusion or 0
-    ):
-        yield f"{which} is hidden {more}?", f"is hidden more {than}", hidden[0]
-    if len(group) > 2 and hidden[-2].is_occluded and hidden[-1].is_complete:
-        yield f"{which} can be seen completely?", "can be seen completely", hidden[-1]
 
 
-def _answer_superlative(
-    context: GrammarContext,
-    question: str,
-    reason: str,
-    region: RegionFacts,
-    family: str,
-) -> Iterator[ProposedQuestion]:
-    if region.is_suitable and region.id in context.names:
+def ask_counts(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """All objects of a kind, with their number: "There are three animals here. Which are they?"."""
+    for kind, noun_class in load_knowledge().kinds.items():
+        if not noun_class.closed or kind == PERSON:
+            continue
+        objects = context.targets_of(OfKind(kind))
+        phrases = context.refer_to(objects)
+        if phrases is None or len(objects) < 2:
+            continue
+        form = Counted(len(objects), OfKind(kind))
+        frame = context.random.choice(load_frames()["count"])
+        number = number_word(len(objects))
+        question = frame.format(n=number, kinds=noun_class.plural)
         answer = (
-            AnswerPhrase(context.names[region.id], (region.number,)),
-            f" {reason}.",
+            f"the {number} {noun_class.plural} are ",
+            *enumerate_phrases(phrases),
+            ".",
         )
-        yield ProposedQuestion(question, answer, family, (region,))
+        yield ProposedQuestion(question, answer, "count", tuple(objects), form)
+
+
+def ask_remaining(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """Elimination: all of a kind but those of which something is true: "Which of the animals does not bark?"."""
+    for item in context.sample(context.stated, 2 * MOST_PROPOSED):
+        if item.kind in (None, PERSON) or not load_knowledge().kinds[item.kind].closed:
+            continue
+        form = Without(OfKind(item.kind), item.form)
+        objects = context.targets_of(form)
+        phrases = context.refer_to(objects)
+        if phrases is None:
+            continue
+        question = _ask_without(item, len(objects), context.random)
+        verb = "remains" if len(objects) == 1 else "remain"
+        answer = (*enumerate_phrases(phrases), f" {verb}.")
+        yield ProposedQuestion(question, answer, "elimination", tuple(objects), form)
+
+
+def _ask_without(item: SettledFact, count: int, random: Random) -> str:
+    kinds = plural_kind(item.kind)
+    if item.fact.kind == "does" and random.random() < 0.5:
+        return f"Which of the {kinds} {negated(item.fact.text, plural=count > 1)}?"
+    remaining = f"which {kinds if count > 1 else item.kind} remain{'s' * (count == 1)}"
+    frame = random.choice(
+        (
+            "Leave out {np}: {remaining}?",
+            "If you take away {np}, {remaining}?",
+            "Apart from {np}, {remaining}?",
+            "Ignore {np}. {Remaining}?",
+        )
+    )
+    return frame.format(
+        np=item.description,
+        remaining=remaining,
+        Remaining=remaining.capitalize(),
+    )
+
+
+COMPARED: tuple[Measure, ...] = ("large", "left", "right", "high", "low")
+
+
+def ask_comparisons(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """One of two things that are described: "Which takes up more of the image: what barks or what purrs?"."""
+    singles = [item for item in context.stated if len(item.objects) == 1]
+    pairs = [
+        pair
+        for pair in itertools.combinations(singles, 2)
+        if pair[0].objects[0] is not pair[1].objects[0]
+        and pair[0].objects[0].noun.known != pair[1].objects[0].noun.known
+    ]
+    for first, second in context.sample(pairs, MOST_PROPOSED):
+        measure = context.random.choice(COMPARED)
+        form = Most(measure, Either((first.form, second.form)))
+        targets = context.targets_of(form)
+        phrases = context.refer_to(targets)
+        if phrases is None:
+            continue
+        verb = MEASURES[measure][0]
+        question = f"Which {verb}: {first.description} or {second.description}?"
+        answer = (phrases[0], f" {verb}.")
+        yield ProposedQuestion(question, answer, "comparison", tuple(targets), form)
+
+
+def ask_neighbors(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """What is beside something: "Which vehicle is to the left of the animal that barks?"."""
+    knowledge = load_knowledge()
+    present = context.facts.by_category.keys()
+    kinds = [
+        kind
+        for kind, value in knowledge.kinds.items()
+        if value.closed and present & value.objects
+    ]
+    singles = [item for item in context.stated if len(item.objects) == 1]
+    combinations = list(itertools.product(singles, kinds, ("left", "right")))
+    for item, kind, side in context.sample(combinations, 2 * MOST_PROPOSED):
+        if item.kind == kind:
+            continue
+        beside = ToTheSide("left" if side == "left" else "right", item.form)
+        form = Both((OfKind(kind), beside))
+        objects = context.targets_of(form)
+        phrases = context.refer_to(objects)
+        if phrases is None:
+            continue
+        plural = len(objects) > 1
+        verb = "are" if plural else "is"
+        noun = knowledge.kinds[kind].plural if plural else kind
+        subject = "Who is" if kind == PERSON else f"Which {noun} {verb}"
+        question = f"{subject} to the {side} of {item.description}?"
+        place = f"to the {side} of {item.phrases[0].text}"
+        answer = (*enumerate_phrases(phrases), f" {verb} {place}.")
+        yield ProposedQuestion(question, answer, "neighbor", tuple(objects), form)
+
+
+OCCLUDER_QUESTIONS = (
+    "What keeps us from seeing all of {anchor}?",
+    "What is partly in front of {anchor}?",
+    "What would have to be moved to see the whole of {anchor}?",
+    "What blocks a part of the view of {anchor}?",
+    "If {anchor} should be fully visible, what must go?",
+    "What covers a piece of {anchor}?",
+    "The photographer wants all of {anchor} in view. What is in the way?",
+)
+HIDDEN_QUESTIONS = (
+    "What is partly hidden behind {anchor}?",
+    "What could be seen better from the other side of {anchor}?",
+    "What peeks out from behind {anchor}?",
+    "If {anchor} were removed, of what would we see more?",
+    "Of what does {anchor} cover a part?",
+)
+SURFACE_QUESTIONS = (
+    "What would slide off if {anchor} were tilted?",
+    "What has been put on {anchor}?",
+    "What has to be cleared away before {anchor} can be wiped?",
+    "What rests on {anchor}?",
+)
 
 
 def ask_occluders(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What is in front of something: "What blocks the view of the toilet?"."""
-    for hidden, front in context.facts.hidden_by.items():
-        phrases = context.refer_to(front)
-        anchor = _anchor(context, hidden, front)
-        if phrases is None or anchor is None:
-            continue
-        question = context.random.choice(
-            (
-                f"What keeps us from seeing all of {anchor}?",
-                f"What is partly in front of {anchor}?",
-                f"What would have to be moved to see the whole of {anchor}?",
-            )
-        )
-        verb = "covers" if len(front) == 1 and not front[0].noun.is_plural else "cover"
-        answer = (*enumerate_phrases(phrases), f" {verb} a part of {anchor}.")
-        yield ProposedQuestion(question, answer, "occluder", front)
+    for hidden in context.facts.hidden_by:
+        yield from _relate(context, hidden, Hides, OCCLUDER_QUESTIONS, "occluder")
 
 
 def ask_hidden(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What is behind something: "What is partly hidden behind the tree trunk?"."""
-    behind: dict[str, list[RegionFacts]] = {}
-    for hidden, front in context.facts.hidden_by.items():
-        for region in front:
-            behind.setdefault(region.id, []).append(_find_object(context, hidden))
-    for id, objects in behind.items():
-        phrases = context.refer_to(objects)
-        anchor = _anchor(context, id, objects)
-        flat = load_knowledge().background | load_knowledge().surfaces
-        if (
-            phrases is None
-            or anchor is None
-            or any(region.noun.known in flat for region in objects)
-        ):
-            continue
-        question = context.random.choice(
-            (
-                f"What is partly hidden behind {anchor}?",
-                f"What could be seen better from the other side of {anchor}?",
-            )
-        )
-        verb = "is" if len(objects) == 1 and not objects[0].noun.is_plural else "are"
-        answer = (
-            *enumerate_phrases(phrases),
-            f" {verb} partly hidden behind {anchor}.",
-        )
-        yield ProposedQuestion(question, answer, "hidden", tuple(objects))
+    fronts = {
+        region.id for front in context.facts.hidden_by.values() for region in front
+    }
+    for front in sorted(fronts):
+        yield from _relate(context, front, HiddenBy, HIDDEN_QUESTIONS, "hidden")
 
 
 def ask_surfaces(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What stands on something: "What has been put on the dish?"."""
-    for surface, upon in context.facts.standing_on.items():
-        phrases = context.refer_to(upon)
-        anchor = _anchor(context, surface, upon)
-        if phrases is None or anchor is None:
-            continue
-        question = context.random.choice(
-            (
-                f"What would slide off if {anchor} were tilted?",
-                f"What has been put on {anchor}?",
-            )
-        )
-        verb = "is" if len(upon) == 1 and not upon[0].noun.is_plural else "are"
-        answer = (*enumerate_phrases(phrases), f" {verb} on {anchor}.")
-        yield ProposedQuestion(question, answer, "surface", upon)
+    for surface in context.facts.standing_on:
+        yield from _relate(context, surface, StandsOn, SURFACE_QUESTIONS, "surface")
 
 
-def _anchor(
-    context: GrammarContext, id: str, targets: Sequence[RegionFacts]
-) -> str | None:
-    """The name of an object that a question mentions; None for background and if it gave away the name of a target."""
-    region = _find_object(context, id)
-    if region.noun.known in load_knowledge().background:
-        return None
-    words = set(region.noun.text.split())
-    if any(
-        words & set(target.noun.text.split()) or region.noun.known == target.noun.known
-        for target in targets
-    ):
-        return context.descriptions.get(id) if _differs(context, id, targets) else None
-    return context.names.get(id)
+ANSWERS = {
+    "occluder": ("covers a part of", "cover a part of"),
+    "hidden": ("is partly hidden behind", "are partly hidden behind"),
+    "surface": ("is on", "are on"),
+}
 
 
-def _find_object(context: GrammarContext, id: str) -> RegionFacts:
-    return next(region for region in context.facts.objects if region.id == id)
-
-
-def _differs(context: GrammarContext, id: str, targets: Sequence[RegionFacts]) -> bool:
-    """Whether the description of an object says nothing that is in the name of a target."""
-    words = set(context.descriptions.get(id, "").split())
-    return not any(words & set(target.noun.text.split()) for target in targets)
+def _relate(
+    context: GrammarContext,
+    id: str,
+    relation: Callable[[Form], Form],
+    questions: Sequence[str],
+    family: str,
+) -> Iterator[ProposedQuestion]:
+    """A question about what stands in a relation to an object, which is named or described."""
+    anchor = next(region for region in context.facts.objects if region.id == id)
+    table = load_knowledge().table
+    if anchor.noun.known in table.background or id not in context.names:
+        return
+    name = context.names[id]
+    described = [item for item in context.stated if item.objects == [anchor]]
+    form: Form = TheRegion(anchor.number)
+    text = name
+    if described and context.random.random() < 0.5:
+        item = context.random.choice(described)
+        form = item.form
+        text = item.description
+    objects = context.targets_of(relation(form))
+    phrases = context.refer_to(objects)
+    flat = table.background | table.surfaces
+    is_flat = any(region.noun.known in flat for region in objects)
+    if phrases is None or (family == "hidden" and is_flat):
+        return
+    is_plural = len(objects) > 1 or objects[0].noun.is_plural
+    verb = ANSWERS[family][is_plural]
+    question = context.random.choice(questions).format(anchor=text)
+    answer = (*enumerate_phrases(phrases), f" {verb} {name}.")
+    yield ProposedQuestion(question, answer, family, tuple(objects), relation(form))
 
 
 Ask = Callable[[GrammarContext], Iterator[ProposedQuestion]]

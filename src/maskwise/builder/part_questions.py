@@ -1,129 +1,231 @@
 """Questions of the grammar about parts of objects, alone and together with the objects; neither is named."""
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from maskwise.builder.facts import RegionFacts, suitable
+from maskwise.builder.facts import RegionFacts
 from maskwise.builder.grammar import (
     MAX_TARGETS,
     AnswerPhrase,
     ProposedQuestion,
     enumerate_phrases,
 )
-from maskwise.builder.knowledge import PartTrait, load_knowledge
-from maskwise.builder.object_questions import GrammarContext
+from maskwise.builder.knowledge import PartFact, load_knowledge
+from maskwise.builder.logical_forms import (
+    Either,
+    Form,
+    HasPartFact,
+    OfKind,
+    TheRegion,
+)
+from maskwise.builder.object_questions import MOST_PROPOSED, GrammarContext
+from maskwise.builder.wording import base_form, plural_form, third_person
 from maskwise.language.word_forms import NUMBERS, to_plural
 
 
 class PartUse(NamedTuple):
-    """Parts of one object that are good for something, all that the object has, and the phrase for them."""
+    """Parts of one object of which a fact is true, with phrases for them."""
 
     whole: RegionFacts
-    trait: PartTrait
-    parts: tuple[RegionFacts, ...]
+    fact: PartFact
+    parts: list[RegionFacts]
     phrases: list[AnswerPhrase]
+
+    @property
+    def form(self) -> Form:
+        """The parts of this one object."""
+        return HasPartFact(self.fact.key, TheRegion(self.whole.number))
+
+    def verb(self, whole: str) -> str:
+        """The verb phrase of the fact after "which part": "keeps it from falling"."""
+        text = self.fact.text.replace("@", whole)
+        if self.fact.kind == "use":
+            return f"would you {base_form(text)}"
+        return plural_form(text) if len(self.parts) > 1 else third_person(text)
 
 
 def find_parts(context: GrammarContext) -> list[PartUse]:
-    """All uses of parts that the annotations settle, object by object."""
+    """All facts about parts that the annotations settle, object by object."""
     uses = []
+    knowledge = load_knowledge()
     for whole in context.facts.objects:
-        parts = context.facts.parts_of.get(whole.id, ())
-        present = {part.noun.text for part in parts}
-        for trait in load_knowledge().part_traits.values():
-            fits = present & trait.parts and not present & trait.maybe
-            if not fits or (trait.of and whole.noun.known not in trait.of):
-                continue
-            wanted = tuple(part for part in parts if part.noun.text in trait.parts)
-            phrases = _refer(context, whole, wanted)
+        if whole.id not in context.facts.parts_of or whole.id not in context.names:
+            continue
+        for fact in knowledge.part_facts_of.get(whole.noun.known or "", ()):
+            form = HasPartFact(fact.key, TheRegion(whole.number))
+            parts = context.targets_of(form)
+            phrases = _refer(context, whole, parts)
             if phrases is not None:
-                uses.append(PartUse(whole, trait, wanted, phrases))
+                uses.append(PartUse(whole, fact, parts, phrases))
     return uses
 
 
 def ask_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """What a part is for: "Where would your hand go to hold the drinking vessel?"."""
-    for whole, trait, parts, phrases in find_parts(context):
-        if whole.id in context.descriptions:
-            question = context.random.choice(trait.ask).replace(
-                "{whole}", context.descriptions[whole.id]
+    """What a part is for: "Which part of the drinking vessel would you grip?"."""
+    for use in context.sample(find_parts(context), MOST_PROPOSED):
+        whole = _describe_whole(context, use.whole)
+        if whole is None:
+            continue
+        question = _ask_for_parts(context, use, whole)
+        yield ProposedQuestion(
+            question, _answer(context, use), "part", tuple(use.parts), use.form
+        )
+
+
+def _ask_for_parts(context: GrammarContext, use: PartUse, whole: str) -> str:
+    noun = "parts" if len(use.parts) > 1 else "part"
+    text = use.fact.text
+    if use.fact.kind == "use" and "@" in text:
+        verb = base_form(text.replace("@", whole))
+        return context.random.choice(
+            ("What would you {}?", "What would somebody {}?", "Mark what one would {}.")
+        ).format(verb)
+    if "@" in text:
+        return context.random.choice(
+            (
+                f"Which {noun} {use.verb(whole)}?",
+                f"Mark the {noun} that {use.verb(whole)}.",
             )
-            answer = (*enumerate_phrases(phrases), f" would {trait.does}.")
-            yield ProposedQuestion(question, answer, "part", parts)
+            if use.fact.kind == "does"
+            else (f"Which {noun} {use.verb(whole)}?",)
+        )
+    return context.random.choice(
+        (
+            f"Which {noun} of {whole} {use.verb(whole)}?",
+            f"Look at {whole}: which {noun} {use.verb('it')}?",
+            f"On {whole}, which {noun} {use.verb('it')}?",
+        )
+    )
+
+
+def _describe_whole(context: GrammarContext, whole: RegionFacts) -> str | None:
+    """A phrase for an object without its name: by its kind and place, or by what is true of it."""
+    described = [item.description for item in context.stated if item.objects == [whole]]
+    by_kind = context.descriptions.get(whole.id)
+    if by_kind is not None and (not described or context.random.random() < 0.6):
+        return by_kind
+    return context.random.choice(described) if described else None
+
+
+def _answer(context: GrammarContext, use: PartUse) -> tuple[str | AnswerPhrase, ...]:
+    if use.fact.kind == "use":
+        opening = context.random.choice(("that would be ", "the answer is "))
+        return (opening, *enumerate_phrases(use.phrases), ".")
+    return (*enumerate_phrases(use.phrases), f" {_does(use)}.")
+
+
+def _does(use: PartUse) -> str:
+    """The verb phrase of the fact after the names of the parts."""
+    pronoun = "them" if use.whole.noun.is_plural else "it"
+    text = use.fact.text.replace("@", pronoun)
+    if use.fact.kind == "use":
+        verb = "are" if _is_plural(use) else "is"
+        return f"{verb} what one would {base_form(text)}"
+    return plural_form(text) if _is_plural(use) else third_person(text)
+
+
+def _is_plural(use: PartUse) -> bool:
+    return len(use.parts) > 1 or use.parts[0].noun.is_plural
 
 
 def ask_two_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """Two parts of one object by what they are for."""
-    for a, b in itertools.combinations(find_parts(context), 2):
-        whole = context.descriptions.get(a.whole.id)
-        if a.whole is not b.whole or whole is None or set(a.parts) & set(b.parts):
+    pairs = [
+        (first, second)
+        for first, second in itertools.combinations(find_parts(context), 2)
+        if first.whole is second.whole and not _overlap(first, second)
+    ]
+    for first, second in context.sample(pairs, MOST_PROPOSED):
+        whole = _describe_whole(context, first.whole)
+        if whole is None or len(first.parts) + len(second.parts) > MAX_TARGETS:
             continue
-        question = f"Which parts of {whole} would {a.trait.does}, and which would {b.trait.does}?"
-        answer = (
-            *enumerate_phrases(a.phrases),
-            f" would {a.trait.does}, and ",
-            *enumerate_phrases(b.phrases),
-            f" would {b.trait.does}.",
+        nouns = ["parts" if len(use.parts) > 1 else "part" for use in (first, second)]
+        question = context.random.choice(
+            (
+                f"Which {nouns[0]} of {whole} {first.verb('it')}, and which {second.verb('it')}?",
+                f"Look at {whole}. Which {nouns[0]} {first.verb('it')}, and which {nouns[1]} {second.verb('it')}?",
+            )
         )
-        yield ProposedQuestion(question, answer, "two parts", (*a.parts, *b.parts))
+        answer = (
+            *enumerate_phrases(first.phrases),
+            f" {_does(first)}, and ",
+            *enumerate_phrases(second.phrases),
+            f" {_does(second)}.",
+        )
+        about = (*first.parts, *second.parts)
+        form = Either((first.form, second.form))
+        yield ProposedQuestion(question, answer, "two parts", about, form)
+
+
+def _overlap(first: PartUse, second: PartUse) -> bool:
+    numbers = {part.number for part in first.parts}
+    return any(part.number in numbers for part in second.parts)
 
 
 def ask_objects_with_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """An object by its use, and one of its parts: "What could cut bread, and where would you hold it?"."""
-    by_whole: dict[str, list[PartUse]] = {}
-    for use in find_parts(context):
-        by_whole.setdefault(use.whole.id, []).append(use)
-    for _, trait, objects, (name, *_) in context.answerable:
-        if len(objects) != 1 or objects[0].id not in by_whole:
-            continue
-        part = context.random.choice(by_whole[objects[0].id])
-        asked = _say_it(context.random.choice(part.trait.ask))
-        question = (
-            f"{context.random.choice(trait.ask)} And {asked[:1].lower()}{asked[1:]}"
+    """An object by its use, and parts of it: "What barks, and which part of it wags?"."""
+    uses = find_parts(context)
+    pairs = [
+        (item, use)
+        for item in context.stated
+        for use in uses
+        if item.objects == [use.whole]
+    ]
+    for item, use in context.sample(pairs, MOST_PROPOSED):
+        noun = "parts" if len(use.parts) > 1 else "part"
+        text = use.fact.text
+        asked = f"which {noun} of it {use.verb('it')}"
+        if "@" in text:
+            asked = f"which {noun} {use.verb('it')}"
+        question = context.random.choice(
+            (
+                f"Find {item.description}. Also, {asked}?",
+                f"Where is {item.description}, and {asked}?",
+                f"Please mark {item.description}. And {asked}?",
+                f"Can you show me {item.description}, and tell me {asked}?",
+            )
         )
         answer = (
-            name,
-            f" would {trait.does}, and ",
-            *enumerate_phrases(part.phrases),
-            f" would {part.trait.does}.",
+            "that is ",
+            item.phrases[0],
+            "; ",
+            *enumerate_phrases(use.phrases),
+            f" {_does(use)}.",
         )
-        yield ProposedQuestion(
-            question, answer, "object and part", (*objects, *part.parts)
-        )
+        about = (*item.objects, *use.parts)
+        form = Either((item.form, HasPartFact(use.fact.key, item.form)))
+        yield ProposedQuestion(question, answer, "object and part", about, form)
 
 
 def ask_alike_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
-    """The same function on all objects of a kind: "Which parts of the vehicles would roll along the ground?"."""
+    """The same function on all objects of a kind: "Which parts of the vehicles turn round and round?"."""
     uses = find_parts(context)
-    functions = sorted({use.trait.does for use in uses})
-    for kind in load_knowledge().classes.values():
-        group = [
-            region
-            for region in context.facts.objects
-            if region.noun.known in kind.objects
-        ]
-        if len(group) < 2 or not context.facts.settle(kind):
+    by_fact: dict[str, list[PartUse]] = {}
+    for use in uses:
+        if "@" not in use.fact.text:
+            by_fact.setdefault(use.fact.key, []).append(use)
+    for kind, noun_class in load_knowledge().kinds.items():
+        group = context.targets_of(OfKind(kind))
+        if len(group) < 2:
             continue
-        for does in functions:
-            alike = [
-                use for use in uses if use.trait.does == does and use.whole in group
-            ]
-            phrases = list(itertools.chain.from_iterable(use.phrases for use in alike))
-            parts = tuple(itertools.chain.from_iterable(use.parts for use in alike))
+        for key, alike in by_fact.items():
+            members = [use for use in alike if use.whole in group]
+            parts = [part for use in members for part in use.parts]
             # A kind is asked about only if every object of it has such a part.
-            if len(alike) == len(group) and len(parts) <= MAX_TARGETS:
-                question = f"Which parts of the {kind.plural} would {does}?"
-                answer = (*enumerate_phrases(phrases), f" would {does}.")
-                yield ProposedQuestion(question, answer, "alike parts", parts)
-
-
-def _say_it(question: str) -> str:
-    """A question about the parts of an object that was just mentioned: "the bulb of {whole}" is "its bulb"."""
-    return re.sub(r"\b(?:the )(\w+) of \{whole\}", r"its \1", question).replace(
-        "{whole}", "it"
-    )
+            if len(members) < len(group) or len(parts) > MAX_TARGETS:
+                continue
+            fact = members[0].fact
+            plural = (
+                f"would you {base_form(fact.text)}"
+                if fact.kind == "use"
+                else plural_form(fact.text)
+            )
+            question = f"Which parts of the {noun_class.plural} {plural}?"
+            phrases = [phrase for use in members for phrase in use.phrases]
+            answer = ("these are ", *enumerate_phrases(phrases), ".")
+            form = HasPartFact(key, OfKind(kind))
+            yield ProposedQuestion(question, answer, "alike parts", tuple(parts), form)
 
 
 def _refer(
@@ -132,7 +234,8 @@ def _refer(
     """Phrases for parts of one object; None if one cannot be asked about or the object cannot be singled out."""
     if (
         whole.id not in context.names
-        or len(suitable(parts)) < len(parts)
+        or not parts
+        or not all(context.can_ask(part) for part in parts)
         or len(parts) > MAX_TARGETS
     ):
         return None

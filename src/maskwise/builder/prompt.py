@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from maskwise.builder.facts import ImageFacts, RegionFacts, suitable
+from maskwise.builder.facts import ImageFacts, RegionFacts
 from maskwise.builder.recipe import Recipe, output_schema
 from maskwise.builder.region_marks import encode_marks
 from maskwise.writers.request import CompletionRequest
@@ -69,7 +69,8 @@ def expected_tokens(recipe: Recipe) -> int:
 
 def _choose(facts: ImageFacts, recipe: Recipe) -> list[RegionFacts]:
     """The regions that are marked, in the order of their numbers."""
-    candidates = suitable(facts.regions if recipe.parts else facts.objects)
+    regions = facts.regions if recipe.parts else facts.objects
+    candidates = [region for region in regions if region.is_suitable]
     largest = sorted(candidates, key=lambda region: -region.share)[:MAX_MARKS]
     return sorted(largest, key=lambda region: region.number)
 

@@ -2,59 +2,217 @@
 
 After R2SM (arXiv 2506.01795): the wording, not the image, decides which mask is meant. Every suitable object gets a
 referring and, where it can be described without its name, a reasoning question in visible wording. An object that is
-really occluded gets the same in amodal wording. The prompts and thresholds of the paper are not public; these are ours.
+really occluded gets the same in amodal wording, as minimal pairs: the same question with one cue changed. The prompts
+and thresholds of the paper are not public; these are ours.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
+from maskwise.builder.cue_tags import CUES_TAG, Cue, encode_cues
 from maskwise.builder.facts import RegionFacts
 from maskwise.builder.grammar import AnswerPhrase, ProposedQuestion
 from maskwise.builder.knowledge import load_knowledge
+from maskwise.builder.logical_forms import Form
 from maskwise.builder.object_questions import (
     GrammarContext,
+    SettledFact,
     ask_choices,
     ask_hidden,
-    ask_kinds,
-    ask_uses,
+    ask_neighbors,
+    ask_riddles,
 )
 from maskwise.builder.recipe import Recipe
+from maskwise.builder.selection import names_target
+from maskwise.builder.wording import add_context, ask_about
+from maskwise.language.intent import CueKind
+from maskwise.language.word_forms import capitalize_first
 
 MAX_OBJECTS = 4
 """Objects of one image that are asked about, the occluded ones first."""
 
-VISIBLE = (
+PAIR_TAG = "pair"
+"""Samples of an image with the same value ask the same question with one cue changed."""
+
+
+class CuePair(NamedTuple):
+    """A frame, and the words that make it a request for the visible and for the amodal mask.
+
+    {np} is the object, {it} its pronoun, {occluder} what hides it.
+    """
+
+    frame: str
+    visible: str
+    visible_kind: CueKind
+    amodal: str
+    amodal_kind: CueKind
+
+
+PAIRS = (
+    CuePair(
+        "Segment {cue} of {np}.",
+        "only the visible part",
+        "visible-only",
+        "the complete shape",
+        "completeness",
+    ),
+    CuePair(
+        "Outline {np}, {cue}.",
+        "leaving hidden parts out",
+        "exclusion",
+        "hidden parts included",
+        "completeness",
+    ),
+    CuePair(
+        "Please mark {np}, {cue}.",
+        "but only what can be seen",
+        "visible-only",
+        "and also what cannot be seen",
+        "completeness",
+    ),
+    CuePair(
+        "I need {cue} of {np} as a mask.",
+        "the visible surface",
+        "visible-only",
+        "the full extent, covered areas too,",
+        "extent",
+    ),
+    CuePair(
+        "Cut out {np} {cue}.",
+        "without adding anything that is covered",
+        "exclusion",
+        "as if nothing were in front of {it}",
+        "removal",
+    ),
+    CuePair(
+        "Draw the outline of {np}, {cue} what is hidden.",
+        "leaving out",
+        "exclusion",
+        "filling in",
+        "restoration",
+    ),
+    CuePair(
+        "Color {cue} of {np}.",
+        "just the part that shows",
+        "visible-only",
+        "the entire shape, seen or unseen,",
+        "completeness",
+    ),
+    CuePair(
+        "For {np}, {cue}.",
+        "mark no more than the eye can see",
+        "visible-only",
+        "mark the true shape, even where something covers {it}",
+        "completeness",
+    ),
+    CuePair(
+        "Could you segment {np}, {cue}?",
+        "skipping every hidden area",
+        "exclusion",
+        "hidden areas and all",
+        "completeness",
+    ),
+    CuePair(
+        "Give me a mask of {np} {cue}.",
+        "as far as the view allows",
+        "visible-only",
+        "as if the view were free",
+        "removal",
+    ),
+    CuePair(
+        "The mask of {np} should cover {cue}.",
+        "the visible pixels alone",
+        "visible-only",
+        "its whole body, hidden or not",
+        "completeness",
+    ),
+    CuePair(
+        "Paint over {np}; {cue}.",
+        "do not guess what is behind other things",
+        "exclusion",
+        "also guess what is behind other things",
+        "restoration",
+    ),
+)
+OCCLUDER_PAIRS = (
+    CuePair(
+        "Segment {np}, {cue} what {occluder} covers.",
+        "but leave out",
+        "exclusion",
+        "and include",
+        "completeness",
+    ),
+    CuePair(
+        "Mark {np} {cue}.",
+        "up to the edge of {occluder} and no further",
+        "exclusion",
+        "as if {occluder} were not there",
+        "removal",
+    ),
+    CuePair(
+        "Trace {np} and {cue} where {occluder} begins.",
+        "stop",
+        "exclusion",
+        "continue the hidden outline",
+        "continuation",
+    ),
+    CuePair(
+        "Outline {np} {cue}.",
+        "only where {occluder} does not hide {it}",
+        "exclusion",
+        "right through {occluder}, as if it were transparent",
+        "see-through",
+    ),
+    CuePair(
+        "{cue}, outline {np}.",
+        "As far as {occluder} lets us see {it}",
+        "visible-only",
+        "Imagining {occluder} gone",
+        "removal",
+    ),
+    CuePair(
+        "Show me the mask of {np} {cue}.",
+        "beside {occluder}, hidden area excluded",
+        "exclusion",
+        "behind {occluder}, hidden area included",
+        "completeness",
+    ),
+    CuePair(
+        "Segment {np} {cue}.",
+        "with {occluder} left where it is, visible pixels only",
+        "visible-only",
+        "after taking {occluder} away in your mind",
+        "removal",
+    ),
+    CuePair(
+        "How much of {np} {cue}? Mark it.",
+        "does {occluder} leave visible",
+        "visible-only",
+        "would be there without {occluder} in front",
+        "extent",
+    ),
+)
+"""Pairs that speak of what hides the object."""
+
+PLAIN = (
     "Segment {np}.",
     "Please mark {np}.",
-    "Where is {np}? Mark {it}.",
-    "Outline {np} as far as {it} can be seen.",
-    "Mark only the visible part of {np}.",
+    "Where is {np}?",
     "Which pixels show {np}?",
+    "Find {np} and mark {it}.",
+    "Can you point out {np}?",
+    "I would like a mask of {np}.",
+    "Highlight {np} for me.",
+    "Put a color on {np}, please.",
+    "Do you see {np}? Select {it}.",
+    "Click on {np}.",
+    "The next target is {np}.",
+    "Separate {np} from the rest of the scene.",
+    "Let me have {np} as a cut-out.",
+    "Show where {np} can be found.",
+    "Just {np}, nothing else.",
 )
-COVERED = (
-    "Mark what {occluder} leaves visible of {np}.",
-    "Segment {np}, but leave out what {occluder} covers.",
-)
-"""Visible wordings that speak of occlusion."""
-
-AMODAL = (
-    "Segment the whole of {np}, including what is hidden behind {occluder}.",
-    "Outline the complete shape of {np}, even where {occluder} covers {it}.",
-    "Mark {np} as if {occluder} were not there.",
-    "If nothing covered {np}, which area would {it} fill?",
-    "Draw the full extent of {np}, hidden parts included.",
-)
-VISIBLE_REQUESTS = (
-    "",
-    " Segment {it}.",
-    " Mark only what can be seen of {it}.",
-    " Outline what is visible of {it}.",
-)
-AMODAL_REQUESTS = (
-    " Outline its complete shape, hidden parts included.",
-    " Segment all of {it}, also what is covered.",
-    " Mark the whole object, as if nothing were in front of {it}.",
-)
+"""Requests without any cue, which want the visible mask."""
 
 INSTRUCTIONS = f"""\
 Choose up to {MAX_OBJECTS} objects of this image that a person might ask about, the occluded ones first. Write questions
@@ -71,104 +229,194 @@ wants the visible mask. Vary the wording. The answer is one short sentence with 
 phrase and the number of its region."""
 
 
-def write(context: GrammarContext) -> dict[str, Any]:
-    """The grammar's output."""
-    implicit: dict[str, list[ProposedQuestion]] = {}
-    for ask in (ask_uses, ask_kinds, ask_choices, ask_hidden):
-        for proposal in ask(context):
-            if len(proposal.about) == 1:
-                implicit.setdefault(proposal.about[0].id, []).append(proposal)
-    samples: list[dict[str, Any]] = []
-    for region in _choose(context):
-        samples += _referring(context, region)
-        samples += _reasoning(context, region, implicit.get(region.id, []))
-    return {"samples": samples}
+def write(context: GrammarContext) -> list[ProposedQuestion]:
+    """The grammar's questions: pairs about occluded objects, plain requests about a few others."""
+    objects = _choose(context)
+    balanced = any(region.is_occluded for region in objects)
+    proposals: list[ProposedQuestion] = []
+    for region in objects:
+        if region.is_occluded:
+            proposals += _ask_in_pairs(context, region)
+        else:
+            plain = _ask_plainly(context, region)
+            # Where there are pairs, requests for the visible mask alone stay few.
+            proposals += context.sample(plain, 1) if balanced else plain
+    return proposals
 
 
 def _choose(context: GrammarContext) -> list[RegionFacts]:
-    knowledge = load_knowledge()
-    unsuitable = knowledge.background | knowledge.vague
+    table = load_knowledge().table
     objects = [
         region
         for region in context.facts.objects
-        if region.is_suitable
+        if context.can_ask(region)
         and region.id in context.names
-        and region.noun.known not in unsuitable
+        and region.noun.known not in table.background | table.vague
     ]
     context.random.shuffle(objects)
     return sorted(objects, key=lambda region: not region.is_occluded)[:MAX_OBJECTS]
 
 
-def _referring(
+def _ask_in_pairs(
     context: GrammarContext, region: RegionFacts
-) -> Iterator[dict[str, Any]]:
-    occluder = _occluder(context, region)
-    words = {
-        "np": context.names[region.id],
-        "it": _it(region),
-        "occluder": occluder or "",
-    }
-    visible = VISIBLE if occluder is None else (*VISIBLE, *COVERED)
-    yield _item(
+) -> Iterator[ProposedQuestion]:
+    """Minimal pairs: the object by its name, and by what is true of it."""
+    yield from _write_pair(context, region, context.names[region.id], "referring", None)
+    described = _describe(context, region)
+    if described is not None:
+        text, form = described
+        yield from _write_pair(context, region, text, "reasoning", form)
+
+
+def _describe(context: GrammarContext, region: RegionFacts) -> tuple[str, Form] | None:
+    """A phrase for an object without its name, and what it says; None if nothing singles the object out."""
+    described: list[SettledFact] = [
+        item for item in context.stated if item.objects == [region]
+    ]
+    context.random.shuffle(described)
+    for item in described:
+        proposal = ProposedQuestion(item.description, (), "", (region,))
+        if not names_target(proposal, context.facts):
+            return item.description, item.form
+    return None
+
+
+def _write_pair(
+    context: GrammarContext,
+    region: RegionFacts,
+    phrase: str,
+    kind: str,
+    form: Form | None,
+) -> list[ProposedQuestion]:
+    """The same question twice, for the visible and for the amodal mask; a description names the object in neither."""
+    front = context.facts.main_occluder(region.id)
+    occluder = None if front is None else context.names.get(front.id)
+    pairs = PAIRS if occluder is None else (*PAIRS, *OCCLUDER_PAIRS)
+    words = {"np": phrase, "it": _it(region), "occluder": occluder or ""}
+    opening = _opening(context, region)
+    for pair in context.sample(pairs, len(pairs)):
+        proposals = [
+            _fill_pair(
+                context,
+                region,
+                pair=pair,
+                mask_type=mask_type,
+                opening=opening,
+                words=words,
+                kind=kind,
+                form=form,
+            )
+            for mask_type in ("visible", "amodal")
+        ]
+        leaks = [names_target(proposal, context.facts) for proposal in proposals]
+        if kind == "referring" or not any(leaks):
+            return proposals
+    return []
+
+
+def _fill_pair(
+    context: GrammarContext,
+    region: RegionFacts,
+    *,
+    pair: CuePair,
+    mask_type: str,
+    opening: str,
+    words: dict[str, str],
+    kind: str,
+    form: Form | None,
+) -> ProposedQuestion:
+    """One of the two questions of a pair, with the place of its cue."""
+    is_amodal = mask_type == "amodal"
+    cue = (pair.amodal if is_amodal else pair.visible).format(**words)
+    cue_kind = pair.amodal_kind if is_amodal else pair.visible_kind
+    before, _, after = pair.frame.partition("{cue}")
+    before = opening + before.format(**words)
+    span = Cue(cue_kind, len(before), len(before) + len(cue))
+    return _propose(
         context,
         region,
-        context.random.choice(visible).format(**words),
-        "visible",
-        "referring",
+        before + cue + after.format(**words),
+        mask_type=mask_type,
+        kind=kind,
+        form=form,
+        tags={CUES_TAG: encode_cues([span]), PAIR_TAG: f"{region.number} {kind}"},
     )
-    if region.is_occluded:
-        amodal = [
-            text for text in AMODAL if occluder is not None or "{occluder}" not in text
-        ]
-        yield _item(
+
+
+def _ask_plainly(
+    context: GrammarContext, region: RegionFacts
+) -> list[ProposedQuestion]:
+    """Questions without a cue about an object of which nothing is hidden."""
+    frame = context.random.choice(PLAIN)
+    opening = _opening(context, region)
+    question = opening + frame.format(np=context.names[region.id], it=_it(region))
+    named = _propose(context, region, question, mask_type="visible", kind="referring")
+    implicit = _implicit_questions(context, region)
+    context.random.shuffle(implicit)
+    for question, form in implicit:
+        described = _propose(
             context,
             region,
-            context.random.choice(amodal).format(**words),
-            "amodal",
-            "referring",
+            question,
+            mask_type="visible",
+            kind="reasoning",
+            form=form,
         )
+        if not names_target(described, context.facts):
+            return [named, described]
+    return [named]
 
 
-def _reasoning(
-    context: GrammarContext, region: RegionFacts, proposals: list[ProposedQuestion]
-) -> Iterator[dict[str, Any]]:
-    picked = context.random.sample(
-        proposals, min(2 if region.is_occluded else 1, len(proposals))
-    )
-    if picked:
-        request = context.random.choice(VISIBLE_REQUESTS).format(it=_it(region))
-        yield _item(
-            context, region, picked[0].question + request, "visible", "reasoning"
-        )
-    if picked and region.is_occluded:
-        request = context.random.choice(AMODAL_REQUESTS).format(it=_it(region))
-        yield _item(
-            context, region, picked[-1].question + request, "amodal", "reasoning"
-        )
+def _implicit_questions(
+    context: GrammarContext, region: RegionFacts
+) -> list[tuple[str, Form]]:
+    """Questions for one object by what is true of it, by its place and by what hides it."""
+    questions = [
+        (ask_about(item.fact, 1, item.kind, context.random), item.form)
+        for item in context.settled
+        if item.objects == [region]
+    ]
+    return questions + [
+        (proposal.question, proposal.form)
+        for ask in (ask_riddles, ask_choices, ask_hidden, ask_neighbors)
+        for proposal in ask(context)
+        if proposal.about == (region,) and proposal.form is not None
+    ]
 
 
-def _item(
+def _propose(
     context: GrammarContext,
     region: RegionFacts,
     question: str,
+    *,
     mask_type: str,
     kind: str,
-) -> dict[str, Any]:
-    opening = (
-        "these are "
-        if region.noun.is_plural
-        else context.random.choice(("this is ", "that is ", "it is "))
-    )
+    form: Form | None = None,
+    tags: dict[str, str] | None = None,
+) -> ProposedQuestion:
+    openings = ("this is ", "that is ", "it is ")
+    opening = context.random.choice(openings)
+    if region.noun.is_plural:
+        opening = "these are "
     ending = ", with its hidden part." if mask_type == "amodal" else "."
     phrase = AnswerPhrase(context.names[region.id], (region.number,))
-    item = ProposedQuestion(question, (opening, phrase, ending), kind).to_item()
-    return item | {"mask_type": mask_type, "kind": kind}
+    return ProposedQuestion(
+        capitalize_first(question),
+        (opening, phrase, ending),
+        "cue pair" if tags else "plain",
+        (region,),
+        form,
+        mask_type,
+        kind,
+        {CUES_TAG: ""} | (tags or {}),
+    )
 
 
-def _occluder(context: GrammarContext, region: RegionFacts) -> str | None:
-    """The phrase of what hides an object, if one annotated object does that and can be singled out."""
-    front = context.facts.main_occluder(region.id)
-    return None if front is None else context.names.get(front.id)
+def _opening(context: GrammarContext, region: RegionFacts) -> str:
+    """Sometimes a sentence before the question, which does not name the object; else nothing."""
+    opening = add_context("", context.random)
+    spoken = ProposedQuestion(opening, (), "", (region,))
+    return "" if names_target(spoken, context.facts) else opening
 
 
 def _it(region: RegionFacts) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from maskwise.builder.draft import Draft, DraftKind, DraftTarget
 from maskwise.builder.facts import ImageFacts
+from maskwise.builder.grammar import ProposedQuestion
 from maskwise.builder.object_questions import GrammarContext
 from maskwise.schema import MaskType
 
@@ -27,7 +28,8 @@ class Recipe:
 
     prompt_version: part of every request's key; change it with the prompt. mask_type, kind: of all samples, or None if
     each sample says. parts: whether parts are asked about. caption: whether a caption comes before the samples.
-    write: the samples of the grammar. answer_tokens, reasoning_share: length of one written sample and the share of
+    grouped: whether the grammar may name several objects in one phrase.
+    write: the questions of the grammar. answer_tokens, reasoning_share: length of one written sample and the share of
     reasoning questions, for the estimate of costs.
     """
 
@@ -36,11 +38,12 @@ class Recipe:
     prompt_version: str
     instructions: str
     per_image: int
-    write: Callable[[GrammarContext], dict[str, Any]]
+    write: Callable[[GrammarContext], list[ProposedQuestion]]
     mask_type: MaskType | None = None
     kind: DraftKind | None = None
     parts: bool = False
     caption: bool = False
+    grouped: bool = False
     answer_tokens: int = 90
     reasoning_share: float = 1.0
 

@@ -1,0 +1,139 @@
+"""Words of the grammar: inflected verb phrases, frames of questions, and sentences before a question."""
+
+import re
+from functools import lru_cache
+from random import Random
+
+from maskwise.builder.knowledge import Fact, load_knowledge
+from maskwise.builder.knowledge_file import read_lines, read_sections
+from maskwise.language.word_forms import NUMBERS, add_s, to_plural
+
+THIRD_PERSON = {"be": "is", "have": "has", "do": "does", "go": "goes"}
+
+CONTEXT_SHARE = 0.3
+"""Share of questions with a sentence before them: about as often as in ReasonSeg."""
+
+
+@lru_cache(maxsize=1)
+def load_frames() -> dict[str, tuple[str, ...]]:
+    """Frames of questions by what they ask for."""
+    return read_sections("frames.txt")
+
+
+@lru_cache(maxsize=1)
+def load_contexts() -> tuple[str, ...]:
+    """Sentences that may stand before any question."""
+    return read_lines("contexts.txt")
+
+
+@lru_cache(maxsize=4096)
+def third_person(phrase: str) -> str:
+    """A verb phrase after "it": "boil water" gives "boils water"; so do all verbs before a "*"."""
+    first, space, rest = phrase.partition(" ")
+    rest = re.sub(r"(\w+)\*", lambda match: _inflect(match[1]), rest)
+    return _inflect(first) + space + rest
+
+
+@lru_cache(maxsize=4096)
+def plural_form(phrase: str) -> str:
+    """A verb phrase after "they": "be on its back" gives "are on their back"."""
+    first, space, rest = base_form(phrase).partition(" ")
+    verb = "are" if first == "be" else first
+    return re.sub(r"\bits\b", "their", verb + space + rest)
+
+
+def base_form(phrase: str) -> str:
+    """A verb phrase after "would"."""
+    return phrase.replace("*", "")
+
+
+def negated(phrase: str, *, plural: bool) -> str:
+    """A verb phrase with "not", after "it" or "they"."""
+    first, _, rest = base_form(phrase).partition(" ")
+    if first == "be":
+        return f"{'are' if plural else 'is'} not {rest}"
+    return f"{'do' if plural else 'does'} not {base_form(phrase)}"
+
+
+def _inflect(verb: str) -> str:
+    return THIRD_PERSON.get(verb, add_s(verb))
+
+
+def ask_about(fact: Fact, count: int, kind: str | None, random: Random) -> str:
+    """A question for all objects of which a fact is true. kind: theirs, None if they have none or several."""
+    if fact.kind == "ask":
+        return fact.text
+    section = _choose_section(fact, count, kind, random)
+    question = fill(random.choice(load_frames()[section]), fact, count, kind)
+    return f"{fact.opening} {question}" if fact.opening else question
+
+
+def _choose_section(fact: Fact, count: int, kind: str | None, random: Random) -> str:
+    if fact.kind == "need":
+        return "need"
+    if fact.kind == "event":
+        return "event who" if kind == "person" else "event"
+    verb = "does" if fact.kind == "does" else "use"
+    if kind == "person":
+        return f"who {verb}"
+    # Kinds and numbers narrow the question down; without them it is more open.
+    narrow = random.random()
+    if kind is not None and narrow < 0.4:
+        return f"which {'kinds' if count > 1 else 'kind'} {_agree(verb, count)}"
+    if count > 1 and narrow < 0.8:
+        return f"which things {_agree(verb, count)}"
+    return f"what {verb}"
+
+
+def _agree(verb: str, count: int) -> str:
+    return "do" if verb == "does" and count > 1 else verb
+
+
+def fill(frame: str, fact: Fact, count: int, kind: str | None) -> str:
+    """A frame with the verb phrase of a fact, the number of targets and their kind."""
+    return frame.format(
+        vp=base_form(fact.text),
+        vps=third_person(fact.text),
+        vpp=plural_form(fact.text),
+        use=base_form(fact.text),
+        n=number_word(count),
+        kind=kind or "thing",
+        kinds=plural_kind(kind),
+    )
+
+
+def plural_kind(kind: str | None) -> str:
+    """A kind in the plural; "things" for none."""
+    return "things" if kind is None else load_knowledge().kinds[kind].plural
+
+
+def number_word(count: int) -> str:
+    """A number in words, up to ten."""
+    return NUMBERS[count] if count < len(NUMBERS) else str(count)
+
+
+def describe(fact: Fact, kind: str | None, count: int = 1) -> str:
+    """A noun phrase for what a fact is true of: "the animal that barks", "the things one would sit on"."""
+    if kind == "person" and fact.kind == "use":
+        return f"whoever one could {base_form(fact.text)}"
+    if kind == "person":
+        return f"whoever {third_person(fact.text)}"
+    noun = f"the {kind or 'thing'}" if count == 1 else f"the {plural_kind(kind)}"
+    if fact.kind == "use":
+        return f"{noun} one would {base_form(fact.text)}"
+    verb = third_person(fact.text) if count == 1 else plural_form(fact.text)
+    return f"{noun} that {verb}"
+
+
+def add_context(question: str, random: Random) -> str:
+    """The question, sometimes with a sentence before it."""
+    if random.random() >= CONTEXT_SHARE:
+        return question
+    return f"{random.choice(load_contexts())} {question}"
+
+
+def count_noun(noun: str, count: int) -> str:
+    """A noun after a number: "two cups", "two pieces of bread"."""
+    if noun in load_knowledge().table.uncountable:
+        return f"{number_word(count)} pieces of {noun}"
+    return f"{number_word(count)} {to_plural(noun)}"
