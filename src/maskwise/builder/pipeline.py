@@ -70,6 +70,9 @@ REJECTED = "rejected.jsonl"
 FLAGS_TAG = "flags"
 BUILD_KEY = "build_key"
 
+GRAMMAR_VERSION = "grammar 2"
+"""Part of the key of a build; change it when the same seed gives other questions."""
+
 FILTERED_TOGETHER = 32
 """Images of a language model whose drafts are filtered at once: questions about the first are checked while the next
 are written. With batches, all that are in memory."""
@@ -155,7 +158,7 @@ def build_dataset(
         )
         usage = _measure_usage(session, verifying)
         if not result.kept:
-            raise StoreError(_explain_empty(source, result, usage))
+            raise StoreError(_explain_empty(source, recipe, result, usage=usage))
         facts = BuildFacts(
             recipe=recipe.name,
             source=source.name,
@@ -452,7 +455,7 @@ def _write_rejected(path: Path, result: FilterResult) -> None:
 
 
 def _explain_empty(
-    source: Dataset, result: FilterResult, usage: WriterUsage | None
+    source: Dataset, recipe: Recipe, result: FilterResult, *, usage: WriterUsage | None
 ) -> str:
     if usage is not None and usage.reasons:
         failed = usage.reasons[0]
@@ -467,7 +470,9 @@ def _explain_empty(
         or "the writer proposed none"
     )
     hint = ""
-    if reasons and reasons[0][0] == "missing-mask":
+    # The grammar does not even propose a question about a region without the masks.
+    unproposed = not reasons and recipe.mask_type == "both"
+    if unproposed or (reasons and reasons[0][0] == "missing-mask"):
         hint = ". This recipe needs amodal masks; `maskwise build occlude` makes such a dataset from visible masks"
     return f"{source.path}: no question was kept: {why}{hint}"
 
@@ -481,7 +486,7 @@ def _build_key(
     """What a build depends on, hashed; the number of workers is no part of it. models: writer and verifier."""
     model, verifier = models
     writer = (
-        ("grammar", options.seed)
+        (GRAMMAR_VERSION, options.seed)
         if model is None
         else (model.client.provider, model.client.model)
     )
