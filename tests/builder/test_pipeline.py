@@ -190,7 +190,7 @@ def test_a_source_without_amodal_masks_gives_no_amodal_questions(
     tmp_path: Path,
 ) -> None:
     source = read_photos("coco", tmp_path / "coco")
-    with pytest.raises(StoreError, match="missing-mask"):
+    with pytest.raises(StoreError, match="the writer proposed none"):
         build_dataset(
             find_recipe("amodal-reason-seg"),
             source,
