@@ -12,8 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -29,9 +28,11 @@ COMMAND = [
 
 
 class ReviewServer:
-    """`maskwise review` in a process of its own, on a fixed port."""
+    """`maskwise review` in a process of its own, on a fixed port. reviewed: a dataset, or --runs and run folders."""
 
-    def __init__(self, dataset: Path, database: str, reviewers: list[str]) -> None:
+    def __init__(
+        self, reviewed: Sequence[object], database: str, reviewers: list[str]
+    ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self.port = taken.getsockname()[1]
         options = [
@@ -45,7 +46,7 @@ class ReviewServer:
         ]
         self.command = [
             *COMMAND,
-            str(dataset),
+            *map(str, reviewed),
             *options,
             "--reviewers",
             ",".join(reviewers),
@@ -145,6 +146,10 @@ class Simulation:
 
 def _decide(item: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     """A decision about an item; two reviewers of the same item usually decide the same."""
+    if item["candidates"]:
+        verdict = chance.choice(["left", "right", "tie", "bad"])
+        judgment = {"verdict": verdict, "criteria": ["target"], "seconds": 5.0}
+        return {"id": _uuid(chance), "item": item["item"], "next": 2} | judgment
     kind = (
         (item["item"] * 7919) % 100 if chance.random() < 0.95 else chance.randrange(100)
     )

@@ -23,6 +23,7 @@ from maskwise.review.metric_agreement import spearman
 from maskwise.review.project import stored_mode
 from maskwise.review.review import Review, UnknownItemError
 from maskwise.review.verdicts import export_verdicts
+from maskwise.runs.judgments import read_people_verdicts
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
 from tests.review.datasets import write_samples
@@ -312,6 +313,9 @@ def test_verdicts_are_exported_by_run_and_question(
     (item,) = rated.queue(bob, 1)
     rated.decide(bob, judge(item.item, "rated", ratings=RATINGS, seconds=9.0))
     assert export_verdicts(rated, tmp_path / "rated.jsonl") == 1
+    # What `maskwise judge calibrate` reads.
+    (read,) = read_people_verdicts(tmp_path / "rated.jsonl")
+    assert (read.run, read.correct, read.grounded) == ("good", True, None)
     assert json.loads((tmp_path / "rated.jsonl").read_text()) == {
         "run": "good",
         "sample": item.sample.partition("/")[0],

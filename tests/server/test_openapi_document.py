@@ -80,7 +80,7 @@ def test_every_route_of_the_review_is_listed_and_documented(
         method, path = name.split()
         short = path.removeprefix("/review/api")
         assert f"`{method} {short}" in text, name
-    assert len(routes(review_document)) == 17
+    assert len(routes(review_document)) == 18
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,11 @@ def test_limits_of_fields_and_parameters_are_in_the_document(
         "fix",
         "reject",
         "skip",
+        "left",
+        "right",
+        "tie",
+        "bad",
+        "rated",
     ]
     parameters = routes(review_document)["GET /review/api/history"]["parameters"]
     limit = next(given for given in parameters if given["name"] == "limit")

@@ -35,7 +35,7 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     correlation: float | None
 
 
-class Preference(msgspec.Struct, frozen=True, kw_only=True):
+class RunPreference(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison of two runs on a question. share: 1 where a is preferred, 0.5 for a tie."""
 
     row: int
@@ -49,7 +49,7 @@ def compute_metric_agreements(
 ) -> list[MetricAgreement]:
     """Every metric of every protocol that all runs have, the one that agrees best with people first."""
     preferences = [
-        Preference(
+        RunPreference(
             row=judgment.row,
             a=judgment.left,
             b=judgment.right,
@@ -87,7 +87,9 @@ def _order(line: MetricAgreement) -> tuple[float, float, str, str]:
     return -(agreement or 0.0), -(line.correlation or 0.0), line.protocol, line.metric
 
 
-def _preferences(means: Mapping[tuple[int, int], float], runs: int) -> list[Preference]:
+def _preferences(
+    means: Mapping[tuple[int, int], float], runs: int
+) -> list[RunPreference]:
     """What ratings of two runs on one question say about them."""
     preferences = []
     rows = sorted({row for row, _ in means})
@@ -96,7 +98,7 @@ def _preferences(means: Mapping[tuple[int, int], float], runs: int) -> list[Pref
             if (row, a) in means and (row, b) in means:
                 sign = float(np.sign(means[row, a] - means[row, b]))
                 share = 0.5 + 0.5 * sign
-                preferences.append(Preference(row=row, a=a, b=b, share=share))
+                preferences.append(RunPreference(row=row, a=a, b=b, share=share))
     return preferences
 
 
@@ -124,7 +126,7 @@ def _metric_values(runs: JudgedRuns, protocol: str, metric: str) -> Float64Array
 
 
 def _agreement(
-    values: Float64Array, preferences: Sequence[Preference], images: Int64Array
+    values: Float64Array, preferences: Sequence[RunPreference], images: Int64Array
 ) -> tuple[int, MetricValue | None]:
     """How many judgments prefer a run where the metric is defined, and the share in which it prefers the same."""
     rows, votes, difference = _differences(values, preferences)
@@ -138,7 +140,7 @@ def _agreement(
 
 def _correlation(
     values: Float64Array,
-    preferences: Sequence[Preference],
+    preferences: Sequence[RunPreference],
     means: Mapping[tuple[int, int], float],
 ) -> float | None:
     """Of the metric and people's ratings; where they compared, of the differences and their votes."""
@@ -151,7 +153,7 @@ def _correlation(
 
 
 def _differences(
-    values: Float64Array, preferences: Sequence[Preference]
+    values: Float64Array, preferences: Sequence[RunPreference]
 ) -> tuple[Int64Array, Float64Array, Float64Array]:
     """Rows of the questions; votes, 1 for a and -1 for b; values of a minus those of b."""
     rows = np.array([preference.row for preference in preferences], np.int64)

@@ -13,6 +13,7 @@ from maskwise.errors import StoreError
 from maskwise.review.judged_runs import JudgedRuns
 from maskwise.review.judgments import Judgment
 from maskwise.review.review import Review
+from maskwise.runs.judgments import PeopleVerdict
 from maskwise.store.atomic import atomic_write
 
 YES_FROM = 4
@@ -24,21 +25,15 @@ OF_THE_SECOND = {"left": "other", "right": "this", "tie": "tie", "bad": "bad"}
 """`better` of a comparison for the run on the left and on the right side."""
 
 
-class PersonVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one person said about the prediction of a run. A criterion that was not asked for, or answered by neither
-    yes nor no, is absent. other, better: of a comparison with another run.
+class PersonVerdict(PeopleVerdict, frozen=True, kw_only=True, omit_defaults=True):
+    """A verdict with what it follows from. A criterion that was not asked for, or answered by neither yes nor no, is
+    absent. other, better: of a comparison with another run.
     """
 
-    run: str
-    sample: str
-    reviewer: str
-    correct: bool | None = None
-    grounded: bool | None = None
-    ratings: dict[str, int] = {}
+    ratings: dict[str, int] = msgspec.field(default_factory=dict)
     other: str | None = None
     better: str | None = None
-    criteria: list[str] = []
-    reason: str | None = None
+    criteria: list[str] = msgspec.field(default_factory=list)
     seconds: float | None = None
 
 
