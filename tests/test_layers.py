@@ -40,6 +40,7 @@ PACKAGES = [
     "report",
     "engines",
     "harness",
+    "audit",
     "writers",
     "builder",
     "judging",
