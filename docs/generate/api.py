@@ -36,6 +36,8 @@ SECTIONS = {
         "compare",
         "judge",
         "explain",
+        "audit",
+        "rescore",
         "ladder",
         "probe",
         "Run",

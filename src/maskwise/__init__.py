@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maskwise.audit.audit import audit
     from maskwise.datasets import load_dataset, read_dataset
     from maskwise.engines import EngineOptions
     from maskwise.errors import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from maskwise.harness.ladder import ladder
     from maskwise.harness.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.harness.predictor import Predictor
+    from maskwise.harness.rescore import rescore
     from maskwise.harness.reward import Reward, reward
     from maskwise.harness.score import score
     from maskwise.images import open_image
@@ -105,6 +107,7 @@ __all__ = [
     "UnknownNameError",
     "as_mask",
     "as_masks",
+    "audit",
     "baseline",
     "classify_intent",
     "compare",
@@ -123,12 +126,14 @@ __all__ = [
     "open_image",
     "probe",
     "read_dataset",
+    "rescore",
     "reward",
     "score",
     "write_dataset",
 ]
 
 _MODULES = {
+    "audit.audit": ["audit"],
     "datasets": ["load_dataset", "read_dataset"],
     "engines": ["EngineOptions"],
     "errors": [
@@ -153,6 +158,7 @@ _MODULES = {
     "harness.evaluator": ["Evaluator"],
     "harness.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "harness.predictor": ["Predictor"],
+    "harness.rescore": ["rescore"],
     "harness.reward": ["Reward", "reward"],
     "harness.score": ["score"],
     "images": ["open_image"],

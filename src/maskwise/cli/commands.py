@@ -39,6 +39,8 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Build and review": {
         "build": ("build:app", "Write questions and answers for annotated images"),
+        "audit": ("audit:audit", "Rank samples whose labels are doubtful"),
+        "rescore": ("audit:rescore", "Score runs again on a corrected dataset"),
         "review": ("review:app", "Let people check a dataset on a web page"),
         "release": ("release:release", "Release a version of a dataset"),
         "verify": (

@@ -22,6 +22,7 @@ from maskwise.errors import MaskwiseError, MissingDependencyError, StoreError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
+    from maskwise.audit.doubts import Audit
     from maskwise.review.review import Review
 
 START = "start"
@@ -115,6 +116,13 @@ def start(
             show_default=False,
         ),
     ] = None,
+    first: Annotated[
+        Path | None,
+        typer.Option(
+            help="An audit.json of `maskwise audit`: its samples come first, the most doubtful one at the beginning.",
+            show_default=False,
+        ),
+    ] = None,
     new_links: Annotated[
         bool,
         typer.Option("--new-links", help="Make new links for all; the old ones end."),
@@ -155,7 +163,9 @@ def start(
         from maskwise.server.review_server import load_refiner, serve_review
     except ImportError as error:
         raise _missing(error) from None
-    create = _beginning(review, double_share or 0.0, controls, questions)
+    if runs and first is not None:
+        raise MaskwiseError("--first is for the review of a dataset; leave it out")
+    create = _beginning(review, double_share or 0.0, controls, questions, first)
     tokens: dict[str, str] = {}
 
     def begin() -> None:
@@ -165,7 +175,9 @@ def start(
                 _check_unchanged(
                     review,
                     double_share,
-                    has_others=controls is not None or questions is not None,
+                    has_others=any(
+                        option is not None for option in (controls, questions, first)
+                    ),
                 )
             new_tokens = _add_reviewers(
                 review, reviewers, adjudicators, new_links=new_links
@@ -202,7 +214,7 @@ def show_status(
     from maskwise.cli.output import print_json
     from maskwise.cli.review_table import print_review_stats
 
-    review = _open_begun(dataset, db, runs=runs)
+    review = open_begun(dataset, db, runs=runs)
     stats = review.stats()
     if as_json:
         print_json(stats)
@@ -228,7 +240,7 @@ def show_results(
     from maskwise.cli.judgment_table import print_judgment_results
     from maskwise.cli.output import print_json
 
-    results = _open_begun(dataset, db, runs=True).results()
+    results = open_begun(dataset, db, runs=True).results()
     if as_json:
         print_json(results)
     else:
@@ -266,7 +278,7 @@ def export(
         raise MaskwiseError(
             "--format verdicts is for runs (--runs), others for datasets"
         )
-    review = _open_begun(dataset, db, images, runs=runs)
+    review = open_begun(dataset, db, images, runs=runs)
     from maskwise.review.export import export_review
     from maskwise.review.labelstudio import write_labelstudio
     from maskwise.review.verdicts import export_verdicts
@@ -328,7 +340,7 @@ def import_decisions(
         file,
         when=is_dataset(file) and not is_dataset(dataset),
     )
-    review = _open_begun([dataset], db)
+    review = open_begun([dataset], db)
     from maskwise.review.labelstudio import import_labelstudio
     from maskwise.review.queue import Reviewer
 
@@ -423,13 +435,14 @@ def _open_runs(
     return Review(judged.dataset, database, lease_seconds=lease_seconds, runs=judged)
 
 
-def _open_begun(
+def open_begun(
     dataset: Sequence[str],
     db: str | None,
     images: Path | None = None,
     *,
     runs: bool = False,
 ) -> "Review":
+    """A review that was begun before; an error otherwise."""
     review = _open(dataset, db, images, runs=runs)
     review.check_integrity()
     if not review.exists():
@@ -448,20 +461,34 @@ def _beginning(
     double_share: float,
     controls: Path | None,
     questions: int | None,
+    first: Path | None,
 ) -> Callable[[], bool]:
     """A function that begins the review, unless it was begun before; what it needs is read now."""
+    from maskwise.audit.doubts import read_audit
     from maskwise.review.judgments import JudgmentOptions, read_judgment_controls
     from maskwise.review.project import ProjectOptions, read_controls
 
     if review.runs is None:
         known = {} if controls is None else read_controls(controls, review.dataset)
-        options = ProjectOptions(double_share=double_share, controls=known)
+        named = [] if first is None else _doubtful_samples(read_audit(first), review)
+        options = ProjectOptions(double_share=double_share, controls=known, first=named)
         return lambda: review.create(options)
     answers = [] if controls is None else read_judgment_controls(controls, review.runs)
     judgments = JudgmentOptions(
         double_share=double_share, samples=questions, controls=answers
     )
     return lambda: review.create(judgments=judgments)
+
+
+def _doubtful_samples(audit: "Audit", review: "Review") -> list[str]:
+    """The ids of the samples of an audit; StoreError if it is that of another dataset."""
+    samples = [item.sample for item in audit.doubtful]
+    unknown = [id for id in samples if id not in review.dataset.samples.row]
+    if unknown:
+        raise StoreError(
+            f"the audit is of {audit.dataset!r}: {review.dataset.path} has no sample {unknown[0]!r}; audit it again"
+        )
+    return samples
 
 
 def _missing(error: ImportError) -> MissingDependencyError:
@@ -476,8 +503,8 @@ def _check_unchanged(
     if has_others or (double_share is not None and double_share != before):
         raise MaskwiseError(
             f"{review.database.name}: this review was begun with --double-share {before:g}, its control items and "
-            "its questions, which stay; leave out --double-share, --controls and --questions, or begin another review "
-            "(--db)"
+            "its order, which stay; leave out --double-share, --controls, --questions and --first, or begin another "
+            "review (--db)"
         )
 
 

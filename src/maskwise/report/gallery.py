@@ -5,7 +5,7 @@ import functools
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from PIL import Image
@@ -30,6 +30,7 @@ from maskwise.schema import (
     Region,
     Sample,
 )
+from maskwise.store import Dataset
 
 MAX_BYTES = 7_000_000
 """Limit for all cards and images together; the rest of a page has limits of its own and stays below 3 MB."""
@@ -180,10 +181,17 @@ class GalleryRun:
 
 
 def fill_gallery(
-    selected: Sequence[SelectedSample], runs: Sequence[GalleryRun]
+    selected: Sequence[SelectedSample],
+    runs: Sequence[GalleryRun],
+    *,
+    dataset: Dataset | None = None,
+    notes: Mapping[int, str] | None = None,
 ) -> Gallery:
-    """Cards for the selected samples, up to the size limit; cards of one kind are adjacent."""
-    dataset = runs[0].data.dataset
+    """Cards for the selected samples, up to the size limit; cards of one kind are adjacent.
+
+    dataset: that of the runs if None. notes: below the ground truth, by row.
+    """
+    dataset = dataset or runs[0].data.dataset
     frames: dict[str, CardImage] = {}
 
     def make_cards() -> Iterator[Card]:
@@ -195,7 +203,9 @@ def fill_gallery(
                 frames[id] = make_card_image(
                     dataset.image(id), load, key=f"p{len(frames)}"
                 )
-            yield make_card(kind, row, sample, frame=frames[id], runs=runs)
+            card = make_card(kind, row, sample, frame=frames[id], runs=runs)
+            note = (notes or {}).get(row)
+            yield card if note is None else _with_note(card, note)
 
     return collect_cards(make_cards())
 
@@ -250,17 +260,16 @@ def make_card(
     kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Sequence[GalleryRun]
 ) -> Card:
     """One sample: the ground truth and the prediction of each run."""
-    size = runs[0].data.dataset.samples.size[row].tolist()
     panels = [_ground_truth_panel(sample)]
+    slices: dict[str, str] = {"mask_type": sample.mask_type}
     for run in runs:
+        height, width = run.data.dataset.samples.size[row].tolist()
         prediction = run.data.prediction(row)
         panels.append(
-            _prediction_panel(sample, prediction, (size[0], size[1]), run=run, row=row)
+            _prediction_panel(sample, prediction, (height, width), run=run, row=row)
         )
-    slices = {
-        name: shorten(str(codes.names[codes.codes[row]]), MAX_TAG)
-        for name, codes in runs[0].rows.slices.items()
-    }
+        for name, codes in run.rows.slices.items():
+            slices[name] = shorten(str(codes.names[codes.codes[row]]), MAX_TAG)
     return Card(
         kind,
         shorten(sample.id, MAX_NAME),
@@ -269,6 +278,12 @@ def make_card(
         tuple(panels),
         slices,
     )
+
+
+def _with_note(card: Card, note: str) -> Card:
+    """The card with a note below its first panel."""
+    first = replace(card.panels[0], note=shorten(note))
+    return replace(card, panels=(first, *card.panels[1:]))
 
 
 def mark_cues(question: str) -> tuple[tuple[str, CueSpan | None], ...]:

@@ -31,6 +31,9 @@ PROVENANCE = "provenance.jsonl"
 EXPORTED = ("accepted", "fixed")
 """The statuses of samples that are written; open, disputed and rejected ones are counted."""
 
+REJECTED = "rejected"
+"""The status of samples that a corrected dataset lacks."""
+
 
 class ProvenanceDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A decision that counts. reviewer: a pseudonym."""
@@ -63,17 +66,29 @@ class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export_review(
-    review: Review, out: str | os.PathLike[str], *, overwrite: bool = False
+    review: Review,
+    out: str | os.PathLike[str],
+    *,
+    keep_undecided: bool = False,
+    overwrite: bool = False,
 ) -> ExportSummary:
-    """Write the accepted dataset as the new folder `out`."""
+    """Write the accepted dataset as the new folder `out`.
+
+    keep_undecided: also samples without a decision, as they are: the whole dataset, corrected where people looked.
+    """
     dataset = review.dataset
     refuse_source_folder(Path(out), [dataset.path])
     lines, edits = _read_decisions(review)
     statuses = Counter(line.status for line in lines.values())
-    if not any(statuses[status] for status in EXPORTED):
+    if not any(statuses[status] for status in (*EXPORTED, REJECTED)):
+        raise StoreError(
+            f"nothing to export: no sample of {dataset.path} was decided yet"
+        )
+    if not keep_undecided and not any(statuses[status] for status in EXPORTED):
         raise StoreError(
             f"nothing to export: no sample of {dataset.path} was accepted or fixed yet"
         )
+    written_statuses = set(statuses) - {REJECTED} if keep_undecided else EXPORTED
     root = None if dataset.image_root is None else str(dataset.image_root.resolve())
     about = dict(dataset.manifest.about) | {"reviewed": _describe(statuses)}
     written = 0
@@ -88,7 +103,7 @@ def export_review(
             exported = [
                 _decided_sample(sample, lines[sample.id], edits.get(sample.id))
                 for sample in samples
-                if lines[sample.id].status in EXPORTED
+                if lines[sample.id].status in written_statuses
             ]
             renamed = _write_image(writer, dataset, image.id, exported)
             written += len(exported)

@@ -7,7 +7,7 @@ stays; reviewers can be added at any time.
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 @dataclass(frozen=True)
 class ProjectOptions:
-    """double_share: share of the items that two reviewers decide, 0 to 1. controls: known answers by sample id."""
+    """double_share: share of the items that two reviewers decide, 0 to 1. controls: known answers by sample id. first:
+    ids of the samples at the beginning of the queue, in order.
+    """
 
     double_share: float = 0.0
     controls: Mapping[str, ControlAnswer] = field(default_factory=dict)
+    first: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.double_share <= 1.0:
@@ -196,13 +199,15 @@ def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:
 def _review_items(
     dataset: Dataset, options: ProjectOptions
 ) -> Iterator[dict[str, Any]]:
-    """All samples: flagged ones first, otherwise in the order of the dataset.
+    """All samples: those that were named first, then flagged ones, otherwise in the order of the dataset.
 
     item: row of the sample. place: in the queue. needed: how many reviews.
     """
-    flagged = _flagged_rows(dataset)
+    named = dict.fromkeys(dataset.samples.row[sample] for sample in options.first)
     seed = dataset_hash(dataset)
-    order = [*flagged, *(row for row in range(len(dataset)) if row not in flagged)]
+    everything = dict.fromkeys(range(len(dataset)))
+    # A row that occurs again keeps its first place.
+    order = named | _flagged_rows(dataset) | everything
     for place, row in enumerate(order):
         sample = dataset.samples.id[row]
         double = _is_double(seed, sample, options.double_share)
