@@ -877,6 +877,14 @@ PROBES = Registry(
             "maskwise.probes.counterfactuals:COUNTERFACTUAL_TWINS",
             "targets that are removed, replaced, covered or uncovered",
         ),
+        "unsafe-content": BuiltIn(
+            "maskwise.probes.unsafe_content:UNSAFE_CONTENT",
+            "offensive or sensitive wording; images with people, faces and text",
+        ),
+        "unsafe-requests": BuiltIn(
+            "maskwise.probes.unsafe_requests:UNSAFE_REQUESTS",
+            "a fixed list of requests that a model should refuse",
+        ),
         "demographic": BuiltIn(
             "maskwise.probes.demographic:DEMOGRAPHIC",
             "the same metrics by group of people, where a column names the groups",

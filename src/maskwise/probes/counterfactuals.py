@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Float64Array
+from maskwise.arrays import BoolArray
 from maskwise.builder.cutouts import CutoutSource
 from maskwise.builder.occlude import OccludeOptions
 from maskwise.errors import StoreError
@@ -30,19 +30,23 @@ from maskwise.probes.changed_data import (
 from maskwise.probes.context import ProbeContext
 from maskwise.probes.pasted_twins import make_pasted_twins
 from maskwise.probes.probe import Probe
-from maskwise.probes.severity import grade, state_edges, worst
+from maskwise.probes.region_rates import (
+    RATES,
+    estimate_mean,
+    estimate_rate,
+    has_region,
+    rate_measure,
+    rate_severity,
+)
+from maskwise.probes.severity import state_edges, worst
 from maskwise.probes.twin import ABSENT_KINDS, ORIGINAL, Twin, TwinKind
 from maskwise.probes.world_twins import SCENE_KINDS, make_scene_twin, open_scene
-from maskwise.protocols import MetricTerms
-from maskwise.protocols.image_groups import ImageGroups
-from maskwise.protocols.intervals import Estimate, estimate
+from maskwise.protocols.intervals import Estimate
 from maskwise.report.run_data import RunData, RunPaths, load_run_data
 from maskwise.runs.probe_results import (
     Cell,
-    Measure,
     ProbeFinding,
     ProbeTable,
-    Severity,
 )
 from maskwise.schema import ImageInfo, Prediction, Sample
 from maskwise.store import DatasetWriter
@@ -54,13 +58,6 @@ QUICK_COST = 0.3
 
 LEAST_TWINS = 24
 """Twins of a small dataset: enough of each kind together for an interval."""
-
-RATES: tuple[tuple[float, Severity], ...] = (
-    (0.05, "low"),
-    (0.15, "medium"),
-    (0.40, "high"),
-)
-"""From which share on a finding has this severity; the whole interval has to lie above."""
 
 HIT = 0.5
 """IoU from which on a region is where the target was."""
@@ -97,8 +94,8 @@ def run_counterfactuals(context: ProbeContext, cost: float = COST) -> ProbeFindi
     at_place = np.array([_is_at_place(item) for item in answers], np.bool_)
     same_words = np.array([_keeps_words(item) for item in answers], np.bool_)
     flipped = np.array([_flips_type(item) for item in answers], np.bool_)
-    hallucination = _rate(invented, absent, images)
-    flips = _rate(flipped, same_words, images)
+    hallucination = estimate_rate(invented, absent, images)
+    flips = estimate_rate(flipped, same_words, images)
     hidden = np.array([_invented_hidden(item) for item in answers])
     mask_types = np.array([sample.mask_type for sample in changed.dataset])
     effects = changed.compare(
@@ -126,22 +123,22 @@ def run_counterfactuals(context: ProbeContext, cost: float = COST) -> ProbeFindi
             f"{len(np.unique(images))} images."
         ),
         measures=[
-            _measure(
+            rate_measure(
                 "hallucination",
                 "regions for absent targets",
                 hallucination,
                 "share of questions whose target is not there that got a region",
             ),
-            _measure(
+            rate_measure(
                 "type_flips",
                 "mask types that flip",
                 flips,
                 "share of pairs of equal questions with another mask type",
             ),
-            _measure(
+            rate_measure(
                 "invented_hidden",
                 "hidden parts of uncovered objects",
-                _mean(hidden, images),
+                estimate_mean(hidden, ~np.isnan(hidden), images),
                 "share of the amodal mask outside the visible one, where nothing is hidden",
             ),
             *list_measures([*effects, *covered]),
@@ -273,17 +270,6 @@ def list_answers(context: ProbeContext, changed: ChangedRun) -> list[TwinAnswer]
     return answers
 
 
-def has_region(prediction: Prediction | None) -> bool:
-    """Whether a prediction has a mask with pixels, and does not say that there is no target."""
-    if prediction is None or prediction.no_target:
-        return False
-    for region in prediction.regions:
-        for mask in (region.visible, region.amodal):
-            if mask is not None and mask.area:
-                return True
-    return False
-
-
 def _is_at_place(item: TwinAnswer) -> bool:
     """Whether the regions about a twin lie where the target of the control is."""
     if not has_region(item.answer) or not item.control.targets:
@@ -335,40 +321,6 @@ def _invented_hidden(item: TwinAnswer) -> float:
 
 
 # -- what is reported
-
-
-def _rate(hits: BoolArray, counted: BoolArray, images: Float64Array) -> Estimate:
-    """A share with its interval, clustered by image."""
-    terms = MetricTerms((hits & counted).astype(np.float64), counted.astype(np.float64))
-    return estimate(terms, ImageGroups.single(images.astype(np.int64)))[0]
-
-
-def _mean(values: Float64Array, images: Float64Array) -> Estimate:
-    known = ~np.isnan(values)
-    terms = MetricTerms(np.where(known, values, 0.0), known.astype(np.float64))
-    return estimate(terms, ImageGroups.single(images.astype(np.int64)))[0]
-
-
-def rate_severity(rate: Estimate) -> Severity:
-    """By the lower end of the interval of a rate; `unmeasured` without one."""
-    low = rate.interval.low
-    if rate.value == 0:
-        return "none"
-    if low is None:
-        return "unmeasured"
-    return grade(low, RATES)
-
-
-def _measure(name: str, label: str, rate: Estimate, meaning: str) -> Measure:
-    return Measure(
-        name=name,
-        label=label,
-        value=rate.value,
-        low=rate.interval.low,
-        high=rate.interval.high,
-        meaning=meaning,
-        method=rate.interval.method,
-    )
 
 
 def _kind_table(
