@@ -20,7 +20,12 @@ RISKS = {
 
 RISK_PROBES = {
     "atlas-data-bias": ("data-bias",),
-    "atlas-evasion-attack": ("image-changes", "word-changes", "image-text"),
+    "atlas-evasion-attack": (
+        "image-changes",
+        "word-changes",
+        "image-text",
+        "attacks",
+    ),
     "atlas-output-bias": ("output-bias",),
     "atlas-poor-model-accuracy": ("poor-model-accuracy",),
     "atlas-unrepresentative-data": ("unrepresentative-data",),
