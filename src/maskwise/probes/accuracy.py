@@ -68,7 +68,7 @@ def probe_accuracy(context: ProbeContext, *, require: str = "") -> ProbeFinding:
         finding=_sentence(run, wanted, grades, tests),
         severity=worst(severities),
         done=(
-            f"{len(run.ids):,} questions were asked and scored under `{PROTOCOL}`; "
+            f"{len(run.ids):,} questions were asked and scored under {PROTOCOL}; "
             f"{len(wanted)} thresholds were stated; calibration was tested of "
             f"{', '.join(test.name for test in tests) or 'nothing: the model states no confidence'}."
         ),

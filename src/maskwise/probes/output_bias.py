@@ -86,7 +86,7 @@ def probe_output_bias(
         finding=describe_faults(faults, family),
         severity=worst(["none", *(grade(harm(test), EDGES) for test in faults)]),
         done=(
-            f"{len(truth):,} questions were asked and scored under `{PROTOCOL}`. "
+            f"{len(truth):,} questions were asked and scored under {PROTOCOL}. "
             f"{count_noun(len(family), 'group')} of questions with targets were compared with "
             "the rest, images as the unit; p-values are adjusted for their number (Holm)."
         ),
@@ -125,8 +125,8 @@ def describe_faults(faults: Sequence[GroupTest], family: Sequence[GroupTest]) ->
     if len(faults) > 1:
         more = f"; {count_noun(len(faults) - 1, 'further group')} of {len(family)} too"
     return (
-        f"Some questions are served worse: for {name_group(first)}, {first.metric} is {value}, "
-        f"for the rest {rest}{more}."
+        f"Some questions are served worse: in the group “{name_group(first)}” {first.metric} is "
+        f"{value}, in the rest {rest}{more}."
     )
 
 
@@ -292,23 +292,20 @@ def _examples(
 ) -> list[ProbeExample]:
     """The lowest scores of the worst groups, from different images."""
     value = np.nan_to_num(context.base.rows(PROTOCOL).value)
-    examples: list[ProbeExample] = []
-    shown_images: set[int] = set()
+    by_image: dict[int, ProbeExample] = {}
     for test in faults:
-        if test.metric != GIOU or len(examples) >= EXAMPLES:
+        if test.metric != GIOU:
             continue
         codes = facets[test.facet]
         inside = has_targets & (codes.codes == codes.names.index(test.group))
         rows = np.flatnonzero(inside)
-        for row in rows[np.argsort(value[rows], kind="stable")].tolist():
-            image = int(context.base.clusters[row])
-            if image not in shown_images:
-                shown_images.add(image)
-                sample = context.base.ids[row]
-                title = name_group(test)
-                examples.append(ProbeExample(title=title, sample=sample, runs=[BASE]))
-                break
-    return examples
+        lowest = rows[np.argsort(value[rows], kind="stable")]
+        for row in lowest[:EXAMPLES].tolist():
+            example = ProbeExample(
+                title=name_group(test), sample=context.base.ids[row], runs=[BASE]
+            )
+            by_image.setdefault(int(context.base.clusters[row]), example)
+    return list(by_image.values())[:EXAMPLES]
 
 
 def _range(test: GroupTest) -> str:
@@ -330,7 +327,7 @@ OUTPUT_BIAS = Probe(
     blind_spots=(
         "Groups that no annotation tells apart, groups with few images, and combinations of "
         "groups. A gap is no cause: small objects may also be the hidden ones. People are not "
-        "told apart; the probe `demographic` does that where there is an annotation."
+        "told apart; the probe demographic does that where there is an annotation."
     ),
     thresholds=state_edges(
         EDGES,

@@ -298,10 +298,13 @@ def _plot_one(facet: str, counts: FacetCounts) -> ProbePlot:
 
 
 def _plot_both(item: Coverage, name: str, reference: str) -> ProbePlot:
-    order = np.argsort(-(item.counts + item.reference_counts), kind="stable")
+    both = item.counts + item.reference_counts
+    order = np.argsort(-both, kind="stable")[: int((both > 0).sum())]
     series = [
         _to_series(name, item.names, item.counts, order),
-        _to_series(reference, item.names, item.reference_counts, order),
+        _to_series(
+            f"{reference} (reference)", item.names, item.reference_counts, order
+        ),
     ]
     title = f"Questions by {facet_title(item.facet)}"
     return ProbePlot(title=title, kind="bars", series=series, y="share")
