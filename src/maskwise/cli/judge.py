@@ -13,7 +13,12 @@ from maskwise.cli.language_models import (
     Budget,
     Concurrency,
     DryRun,
+    EffortOption,
     PriceList,
+    RetryFailed,
+    ThinkingTokens,
+    Timeout,
+    choose_thinking,
     open_priced_client,
 )
 from maskwise.cli.lazy import DefaultGroup, HelpfulCommand
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 
     from maskwise.judging.language_model import JudgeModel
     from maskwise.report.run_data import RunPaths
+    from maskwise.writers import SendLimits
 
 ANSWERS = "answers"
 
@@ -76,6 +82,10 @@ def judge_answers(
     dry_run: DryRun = False,
     batch: Batch = False,
     concurrency: Concurrency = 8,
+    timeout: Timeout = 600.0,
+    effort: EffortOption = None,
+    thinking_tokens: ThinkingTokens = None,
+    retry_failed: RetryFailed = False,
     ledger: Annotated[
         Path | None,
         typer.Option(
@@ -100,16 +110,23 @@ def judge_answers(
     from maskwise.progress_bars import make_progress
     from maskwise.report.judgment_text import summarize_verdicts
     from maskwise.report.run_data import RunPaths
+    from maskwise.writers import SendLimits
 
     paths = RunPaths(truth=dataset, images=images)
+    limits = SendLimits(
+        budget=budget,
+        concurrency=concurrency,
+        batch_size=BATCH_SIZE if batch else 0,
+        timeout=timeout,
+        retry_failed=retry_failed,
+    )
     with make_progress(quiet=as_json or dry_run) as progress, ExitStack() as stack:
         model = _open_model(
             judge,
             base_url,
             prices=prices,
-            budget=budget,
-            batch=batch,
-            concurrency=concurrency,
+            limits=limits,
+            thinking=(effort, thinking_tokens),
             needs_key=not dry_run,
             with_image=not text_only,
             progress=progress,
@@ -169,17 +186,15 @@ def _open_model(
     base_url: str | None,
     *,
     prices: Path | None,
-    budget: float | None,
-    batch: bool,
-    concurrency: int,
+    limits: "SendLimits",
+    thinking: tuple[str | None, int | None],
     needs_key: bool,
     with_image: bool,
     progress: "Progress",
 ) -> "JudgeModel | None":
-    """The language model of `provider/model`; None for a judge of the registry."""
-    from maskwise.judging.language_model import JudgeModel
+    """The language model of `provider/model`; None for a judge of the registry. thinking: effort and tokens."""
+    from maskwise.judging.language_model import FREE, JudgeModel
     from maskwise.registry import JUDGES, WRITERS
-    from maskwise.writers import SendLimits
 
     provider, _, name = judge.partition("/")
     if not name:
@@ -196,11 +211,8 @@ def _open_model(
         name,
         base_url,
         prices=prices,
-        budget=budget,
+        budget=limits.budget,
         needs_key=needs_key,
-    )
-    limits = SendLimits(
-        budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0
     )
     task = progress.add_task("judging", total=None)
     return JudgeModel(
@@ -208,6 +220,8 @@ def _open_model(
         price,
         limits,
         with_image=with_image,
+        thinking=choose_thinking(*thinking, price or FREE),
+        begin=lambda count: progress.update(task, total=count),
         done=lambda count: progress.advance(task, count),
     )
 

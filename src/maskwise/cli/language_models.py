@@ -54,14 +54,16 @@ ThinkingTokens = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Tokens that a reasoning model may think before it answers. [default: as in the list of prices]",
+        help="Tokens that a reasoning model may think before it answers.",
+        show_default="as in the list of prices",
     ),
 ]
 LedgerOption = Annotated[
     Path | None,
     typer.Option(
         "--ledger",
-        help="File of recorded calls, which builds may share. [default: OUT.ledger.sqlite]",
+        help="File of recorded calls, which builds may share.",
+        show_default="OUT.ledger.sqlite",
     ),
 ]
 RetryFailed = Annotated[

@@ -149,8 +149,7 @@ def _judge_with_model(
     """The offline judge where it is certain, the model elsewhere."""
     doubtful = list(find_doubtful(cases))
     asked = {
-        case.sample.id: result
-        for case, result in zip(doubtful, ask_model(doubtful, model, ledger, usage))
+        result.sample: result for result in ask_model(doubtful, model, ledger, usage)
     }
     return [asked.get(case.sample.id) or judge_words(case) for case in cases]
 
@@ -184,7 +183,7 @@ def judge_info(
         calls=used.calls,
         input_tokens=used.input_tokens,
         output_tokens=used.output_tokens,
-        cost=0.0 if model is None else used.cost(model.price),
+        cost=None if model is not None and model.price is None else used.cost,
     )
 
 

@@ -1,6 +1,6 @@
-"""A language model as judge: requests through the ledger, in chunks, and what a run would cost."""
+"""A language model as judge: requests through the ledger, what they cost, and what comes back."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,12 +12,12 @@ from maskwise.judging.prompt import TYPICAL_TOKENS, verdict_request
 from maskwise.runs.judgments import Unjudged, Verdict
 from maskwise.writers.client import Client
 from maskwise.writers.complete import SendLimits, complete
-from maskwise.writers.cost import CostEstimate, ModelPrice, estimate
+from maskwise.writers.cost import CostEstimate, ModelPrice, estimate, token_cost
 from maskwise.writers.ledger import Ledger
-from maskwise.writers.request import Completion, CompletionRequest
+from maskwise.writers.request import Completion, CompletionRequest, Thinking
 
-CHUNK = 200
-"""Requests that are in memory at once, each with an image of about 100 kB."""
+FREE = ModelPrice(input=0.0, output=0.0)
+"""What an endpoint of the user's own is taken to cost."""
 
 MAX_REASON = 500
 """Characters of a reason that are kept."""
@@ -29,19 +29,37 @@ T = TypeVar("T", bound=msgspec.Struct)
 class JudgeModel:
     """A language model, its price (None: unknown, as of an endpoint of the user's own), and how it is asked.
 
-    with_image: False for models that read text only. done: called with the number of answers just judged.
+    with_image: False for models that read text only. thinking: what a reasoning model may spend on a request. begin:
+    called with the number of requests before the first; done: with 1 for every reply, recorded ones included.
     """
 
     client: Client
     price: ModelPrice | None
     limits: SendLimits = field(default_factory=SendLimits)
     with_image: bool = True
+    thinking: Thinking | None = None
+    begin: Callable[[int], None] = lambda count: None
     done: Callable[[int], None] = lambda count: None
 
     @property
     def name(self) -> str:
         """How the command line names it: provider/model."""
         return f"{self.client.provider}/{self.client.model}"
+
+    @property
+    def uses_batches(self) -> bool:
+        """Whether requests go as batches, which cost less."""
+        return bool(self.limits.batch_size) and self.client.has_batches
+
+    def prepare(
+        self, requests: Iterable[CompletionRequest]
+    ) -> Iterator[CompletionRequest]:
+        """The requests with what the model may spend on thinking."""
+        for request in requests:
+            if self.thinking is None:
+                yield request
+            else:
+                yield msgspec.structs.replace(request, thinking=self.thinking)
 
 
 class ModelVerdict(msgspec.Struct, frozen=True):
@@ -56,55 +74,52 @@ class ModelVerdict(msgspec.Struct, frozen=True):
 
 @dataclass
 class Usage:
-    """What the completions of one judgment used, those of the ledger included."""
+    """What the replies of one judgment used, those of the ledger included. cost: US dollars."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float = 0.0
 
-    def add(self, completion: Completion) -> None:
-        """Count a completion."""
+    def add(self, completion: Completion, model: JudgeModel) -> None:
+        """Count a reply."""
         self.calls += 1
         self.input_tokens += completion.input_tokens
         self.output_tokens += completion.output_tokens
-
-    def cost(self, price: ModelPrice | None) -> float | None:
-        """US dollars; None where no price is known."""
-        if price is None:
-            return None
-        dollars = self.input_tokens * price.input + self.output_tokens * price.output
-        return dollars / 1e6
+        price = model.price or FREE
+        self.cost += token_cost(completion, price, batch=model.uses_batches)
 
 
 def ask_model(
     cases: Sequence[AnswerCase], model: JudgeModel, ledger: Path, usage: Usage
 ) -> Iterator[Verdict | Unjudged]:
     """The verdict on every case, in order; an answer that the model did not judge says why."""
-    with Ledger(ledger) as opened:
-        for first in range(0, len(cases), CHUNK):
-            chunk = cases[first : first + CHUNK]
-            requests = [
-                verdict_request(case, with_image=model.with_image) for case in chunk
-            ]
-            completions = send(requests, model, opened)
-            for case, completion in zip(chunk, completions):
-                usage.add(completion)
-                yield _to_verdict(case.sample.id, completion)
+    model.begin(len(cases))
+    requests = (verdict_request(case, with_image=model.with_image) for case in cases)
+    # The replies come first, so that they run to their end and close the ledger.
+    for completion, case in zip(send(requests, model, ledger, usage), cases):
+        yield _to_verdict(case.sample.id, completion)
 
 
 def send(
-    requests: Sequence[CompletionRequest], model: JudgeModel, ledger: Ledger
+    requests: Iterable[CompletionRequest],
+    model: JudgeModel,
+    ledger: Path,
+    usage: Usage,
 ) -> Iterator[Completion]:
-    """The completion of every request, in order."""
-    free = ModelPrice(input=0.0, output=0.0)
-    return complete(
-        requests,
-        model.client,
-        ledger,
-        price=model.price or free,
-        limits=model.limits,
-        done=model.done,
-    )
+    """The completion of every request, in order. Requests are made a few at a time: their images take memory."""
+    with Ledger(ledger) as opened:
+        completions = complete(
+            model.prepare(requests),
+            model.client,
+            opened,
+            price=model.price or FREE,
+            limits=model.limits,
+            done=model.done,
+        )
+        for completion in completions:
+            usage.add(completion, model)
+            yield completion
 
 
 def _to_verdict(sample: str, completion: Completion) -> Verdict | Unjudged:
@@ -136,9 +151,12 @@ def read_output(completion: Completion, kind: type[T]) -> T | str:
 
 
 def estimate_requests(
-    requests: Iterator[CompletionRequest], model: JudgeModel
+    requests: Iterable[CompletionRequest], model: JudgeModel
 ) -> CostEstimate:
     """What requests would cost."""
-    price = model.price or ModelPrice(input=0.0, output=0.0)
-    batch = bool(model.limits.batch_size) and model.client.has_batches
-    return estimate(requests, price, output_tokens=TYPICAL_TOKENS, batch=batch)
+    return estimate(
+        model.prepare(requests),
+        model.price or FREE,
+        output_tokens=TYPICAL_TOKENS,
+        batch=model.uses_batches,
+    )

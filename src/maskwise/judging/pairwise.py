@@ -1,7 +1,7 @@
 """Which of two runs answers better, question by question; a language model is asked in both orders."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,6 @@ from maskwise.judging.judge_run import (
     update_report,
 )
 from maskwise.judging.language_model import (
-    CHUNK,
     MAX_REASON,
     JudgeModel,
     Usage,
@@ -42,7 +41,6 @@ from maskwise.runs.judgments import (
     pairs_path,
 )
 from maskwise.writers.cost import CostEstimate
-from maskwise.writers.ledger import Ledger
 from maskwise.writers.request import Completion, CompletionRequest
 
 POINTS = {"this": 1.0, "tie": 0.5, "other": 0.0}
@@ -170,31 +168,23 @@ def _judge_with_model(
             doubtful.append((this, other))
         else:
             results[this.sample.id] = settled
-    with Ledger(ledger) as opened:
-        for first in range(0, len(doubtful), CHUNK):
-            chunk = doubtful[first : first + CHUNK]
-            completions = list(send(_both_orders(chunk, model), model, opened))
-            for number, (this, _) in enumerate(chunk):
-                replies = completions[2 * number : 2 * number + 2]
-                for completion in replies:
-                    usage.add(completion)
-                results[this.sample.id] = _combine(this.sample.id, *replies)
+    model.begin(2 * len(doubtful))
+    replies = send(_both_orders(doubtful, model), model, ledger, usage)
+    # One iterator twice: every pair takes its two replies. It comes first, so that it runs to its end and closes.
+    for reply, swapped, (this, _) in zip(replies, replies, doubtful):
+        results[this.sample.id] = _combine(this.sample.id, reply, swapped)
     return [results[this.sample.id] for this, _ in pairs]
 
 
 def _both_orders(
     pairs: Sequence[CasePair], model: JudgeModel
-) -> list[CompletionRequest]:
+) -> Iterator[CompletionRequest]:
     """Two requests per pair: this answer first, then the other first."""
-    requests = []
     for this, other in pairs:
         mine = this.answer or NO_ANSWER
         theirs = other.answer or NO_ANSWER
-        for first, second in ((mine, theirs), (theirs, mine)):
-            requests.append(
-                pair_request(this, first, second, with_image=model.with_image)
-            )
-    return requests
+        yield pair_request(this, mine, theirs, with_image=model.with_image)
+        yield pair_request(this, theirs, mine, with_image=model.with_image)
 
 
 def _combine(
@@ -231,5 +221,4 @@ def _combine(
 def estimate_pairs(pairs: Sequence[CasePair], model: JudgeModel) -> CostEstimate:
     """What the comparison would send and cost."""
     doubtful = [pair for pair in pairs if _settle(*pair) is None]
-    requests = (request for pair in doubtful for request in _both_orders([pair], model))
-    return estimate_requests(requests, model)
+    return estimate_requests(_both_orders(doubtful, model), model)
