@@ -7,7 +7,7 @@ from transformers import AutoConfig, Sam2Model
 from maskwise.errors import ModelError, UnknownNameError
 from maskwise.models.vlm.batch import collate
 from maskwise.models.vlm.build import build_model, build_processor
-from maskwise.models.vlm.config import Pretrained, VlmConfig
+from maskwise.models.vlm.config import LossWeights, Pretrained, VlmConfig
 from maskwise.models.vlm.mask_decoders import MaskDecoders
 from maskwise.models.vlm.predictor import Vlm
 from maskwise.models.vlm.segmenter import Segmenter
@@ -78,6 +78,22 @@ def test_the_occlusion_head_keeps_the_visible_mask_inside_the_amodal_one():
     assert ((masks.visible > 0) <= (masks.amodal > 0)).all()
 
 
+@pytest.mark.parametrize("rate", [False, True])
+def test_the_occlusion_map_trains_the_amodal_decoder_alone(rate):
+    losses = {"text": 0.0, "bce": 0.0, "dice": 0.0, "occlusion_map": 1.0}
+    config = small_config(
+        occlusion_map=True, occlusion_head=rate, losses=LossWeights(**losses)
+    )
+    model, processor = small_model(config)
+    output = model(collate([scene_questions(0)], processor))
+    assert output.masks.occlusion_map.shape[1:] == (3, 4, 4)
+    assert list(output.losses) == ["occlusion_map"]
+    output.loss.backward()
+    head = model.decoders.occlusion_map
+    assert head.classes[1].weight.grad.abs().sum() > 0
+    assert all(weight.grad is None for weight in model.decoders.visible.parameters())
+
+
 def test_decoding_equals_the_library():
     torch.manual_seed(0)
     fields = dict(SEGMENTERS["sam2"])
@@ -94,7 +110,7 @@ def test_decoding_equals_the_library():
         prompts = sam.get_prompt_embeddings(points, labels)[0][:, 0]
         segmenter = Segmenter(sam)
         decoders = MaskDecoders(sam, None, visible_inside_amodal=False)
-        visible, amodal, _ = decoders(
+        visible, amodal, _, _ = decoders(
             segmenter, segmenter.encode(pixels), torch.tensor([0, 1]), prompts=prompts
         )
     assert torch.equal(visible, expected[:, 0, 0])

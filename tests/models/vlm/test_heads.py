@@ -8,7 +8,9 @@ from torch import nn
 
 from maskwise.models.vlm.early_features import EarlyFeatures
 from maskwise.models.vlm.initialization import scale_initialization
+from maskwise.models.vlm.losses import occlusion_map_loss
 from maskwise.models.vlm.occlusion_head import OcclusionHead, unite_masks
+from maskwise.models.vlm.occlusion_map import OcclusionMapHead, occlusion_map_targets
 from maskwise.models.vlm.projector import PromptProjector
 
 
@@ -31,6 +33,35 @@ def test_occlusion_rates_are_shares() -> None:
     prompts, rates = head(torch.randn(6, 2, 4))
     assert prompts.shape == (6, 2, 4)
     assert ((rates >= 0) & (rates <= 1)).all()
+
+
+def test_an_occlusion_map_starts_without_effect_and_learns_its_classes() -> None:
+    torch.manual_seed(0)
+    head = OcclusionMapHead(width=8, vectors=2)
+    embedding = torch.randn(3, 8, 4, 4)
+    prompts = torch.randn(3, 2, 8)
+    visible = torch.randn(3, 16, 16, requires_grad=True)
+    dense, logits = head(embedding, prompts, visible)
+    assert dense.shape == (3, 8, 4, 4)
+    assert not dense.any()
+    assert logits.shape == (3, 3, 4, 4)
+    shown = torch.zeros(3, 16, 16)
+    shown[:, :8] = 1
+    whole = torch.ones(3, 16, 16)
+    shares = occlusion_map_targets(shown, whole, (4, 4))
+    assert torch.equal(shares[:, 1, :2], torch.ones(3, 2, 4)), "visible"
+    assert torch.equal(shares[:, 2, 2:], torch.ones(3, 2, 4)), "occluded"
+    assert not shares[:, 0].any(), "background"
+    optimizer = torch.optim.Adam(head.parameters(), 0.05)
+    losses = []
+    for _ in range(30):
+        loss = occlusion_map_loss(head(embedding, prompts, 20 * shown - 10)[1], shares)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 5
+    assert visible.grad is None
 
 
 def test_united_masks_contain_both_and_leave_the_visible_one_alone() -> None:

@@ -20,6 +20,7 @@ from maskwise.models.vlm.mask_decoders import MaskDecoders
 from maskwise.models.vlm.mask_type_head import MaskTypeHead
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.occlusion_head import OcclusionHead
+from maskwise.models.vlm.occlusion_map import OcclusionMapHead
 from maskwise.models.vlm.pretrained import (
     load_weights,
     loading_options,
@@ -77,13 +78,19 @@ def _join(
     prompt_width = int(segmenter.config.mask_decoder_config.hidden_size)
     vectors = config.prompt_vectors
     head = OcclusionHead(prompt_width, vectors) if config.occlusion_head else None
+    occlusion_map = None
+    if config.occlusion_map:
+        occlusion_map = OcclusionMapHead(prompt_width, vectors)
     vocabulary = language.get_input_embeddings().num_embeddings
     return VlmModel(
         config,
         VisionLanguage(language),
         Segmenter(segmenter, config.early_block),
         decoders=MaskDecoders(
-            segmenter, head, visible_inside_amodal=config.visible_inside_amodal
+            segmenter,
+            head,
+            occlusion_map,
+            visible_inside_amodal=config.visible_inside_amodal,
         ),
         projector=PromptProjector(
             width, config.projector_width or width, prompt_width, vectors

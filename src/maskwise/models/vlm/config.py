@@ -34,7 +34,8 @@ class LossWeights(
     """The weight of each loss; a loss of weight 0 is not computed.
 
     The defaults of `text`, `bce` and `dice` are those of LISA and M2SA (1.0, 2.0, 0.5). AURA uses 1 for all, also for
-    `occlusion`, the squared error of the occlusion rate. `mask_type`, the choice between the two segmentation tokens
+    `occlusion`, the squared error of the occlusion rate, and `occlusion_map`, the cross-entropy of the three classes of
+    each cell. `mask_type`, the choice between the two segmentation tokens
     apart from the other words, is ours: a rare mistake in the text, but one that decides which mask is returned.
     `region_words`, `name_prompt`, `name_alignment` and
     `prompt_alignment` are ours, for models that start from random weights (docs/vlm.md).
@@ -45,6 +46,7 @@ class LossWeights(
     bce: Weight = 2.0
     dice: Weight = 0.5
     occlusion: Weight = 0.0
+    occlusion_map: Weight = 0.0
     region_words: Weight = 0.0
     name_prompt: Weight = 0.0
     name_alignment: Weight = 0.0
@@ -61,6 +63,7 @@ class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `min_pixels`, `max_pixels`: pixels of the image that the vision-language model sees (families with a variable
     resolution). `early_block`: add features of this block of the segmenter's encoder to its image embedding (M2SA);
     None: do not. `occlusion_head`: predict the occlusion rate and condition the amodal decoder on it (AURA).
+    `occlusion_map`: the same with a map of background, visible and occluded area (AURA); both may be used.
     `visible_inside_amodal`: the amodal mask contains the visible one by construction. `mask_type_head`: let a
     convolution over the words of the question choose the token's kind as well, for models that start from random
     weights. `positive_weight`: the largest weight of foreground pixels in the BCE. `max_new_tokens`: length limit
@@ -80,6 +83,7 @@ class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_pixels: PositiveInt = 1280 * 28 * 28
     early_block: int | None = None
     occlusion_head: bool = False
+    occlusion_map: bool = False
     visible_inside_amodal: bool = False
     mask_type_head: bool = False
     positive_weight: Annotated[float, msgspec.Meta(ge=1)] = 1.0

@@ -65,6 +65,13 @@ def occlusion_loss(rates: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return functional.mse_loss(rates.float(), targets)
 
 
+def occlusion_map_loss(logits: torch.Tensor, shares: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of the classes of cells against their shares. logits, shares: [n, 3, h, w]."""
+    if not len(logits):
+        return logits.sum() * 0
+    return functional.cross_entropy(logits.float(), shares)
+
+
 def region_words_loss(
     logits: torch.Tensor, words: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:

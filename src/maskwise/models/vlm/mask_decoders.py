@@ -7,6 +7,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from maskwise.models.vlm.occlusion_head import OcclusionHead, unite_masks
+from maskwise.models.vlm.occlusion_map import OcclusionMapHead
 from maskwise.models.vlm.segmenter import Segmenter, SegmenterFeatures
 
 UNUSED_HEADS = ("iou_prediction_head", "pred_obj_score_head")
@@ -16,13 +17,15 @@ UNUSED_HEADS = ("iou_prediction_head", "pred_obj_score_head")
 class MaskDecoders(nn.Module):
     """The segmenter's mask decoder, and a copy of it for amodal masks.
 
-    Prompts of the amodal decoder pass the occlusion head, if there is one.
+    Prompts of the amodal decoder pass the occlusion head, and get the dense prompt of the occlusion map, if there are
+    these parts.
     """
 
     def __init__(
         self,
         model: PreTrainedModel,
         occlusion_head: OcclusionHead | None,
+        occlusion_map: OcclusionMapHead | None = None,
         *,
         visible_inside_amodal: bool,
     ) -> None:
@@ -35,6 +38,7 @@ class MaskDecoders(nn.Module):
                 getattr(self.visible, name).requires_grad_(requires_grad=False)
         self.amodal = copy.deepcopy(self.visible)
         self.occlusion_head = occlusion_head
+        self.occlusion_map = occlusion_map
         self.visible_inside_amodal = visible_inside_amodal
 
     def forward(
@@ -44,16 +48,23 @@ class MaskDecoders(nn.Module):
         image_index: torch.Tensor,
         *,
         prompts: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Visible and amodal logits [n, h, w], and occlusion rates [n] if there is an occlusion head."""
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+        """Visible and amodal logits [n, h, w]; occlusion rates [n] and class logits [n, 3, h, w] where there are such
+        parts.
+        """
         amodal_prompts = prompts
         rates = None
         if self.occlusion_head is not None:
             amodal_prompts, rates = self.occlusion_head(prompts)
         visible = segmenter.decode(self.visible, features, image_index, prompts=prompts)
+        dense = None
+        classes = None
+        if self.occlusion_map is not None:
+            embedding = features.embedding[image_index]
+            dense, classes = self.occlusion_map(embedding, prompts, visible)
         amodal = segmenter.decode(
-            self.amodal, features, image_index, prompts=amodal_prompts
+            self.amodal, features, image_index, prompts=amodal_prompts, dense=dense
         )
         if self.visible_inside_amodal:
             amodal = unite_masks(visible, amodal)
-        return visible, amodal, rates
+        return visible, amodal, rates, classes

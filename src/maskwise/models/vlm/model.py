@@ -22,28 +22,34 @@ from maskwise.models.vlm.losses import (
     dice_loss,
     mask_type_loss,
     occlusion_loss,
+    occlusion_map_loss,
     prompt_alignment_loss,
     region_words_loss,
     text_loss,
 )
 from maskwise.models.vlm.mask_decoders import MaskDecoders
 from maskwise.models.vlm.mask_type_head import MaskTypeHead, shift_mask_type
+from maskwise.models.vlm.occlusion_map import occlusion_map_targets
 from maskwise.models.vlm.projector import PromptProjector
 from maskwise.models.vlm.segmenter import Segmenter, SegmenterFeatures
 from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
 
 
 class DecodedMasks(NamedTuple):
-    """visible, amodal: logits [n, h, w]. occlusion_rate: [n], or None without an occlusion head."""
+    """visible, amodal: logits [n, h, w]. occlusion_rate: [n], or None without an occlusion head. occlusion_map: class
+    logits [n, 3, h, w], or None without that head.
+    """
 
     visible: torch.Tensor
     amodal: torch.Tensor
     occlusion_rate: torch.Tensor | None
+    occlusion_map: torch.Tensor | None = None
 
     def part(self, chosen: slice) -> "DecodedMasks":
         """Some of the masks."""
         rates = None if self.occlusion_rate is None else self.occlusion_rate[chosen]
-        return DecodedMasks(self.visible[chosen], self.amodal[chosen], rates)
+        classes = None if self.occlusion_map is None else self.occlusion_map[chosen]
+        return DecodedMasks(self.visible[chosen], self.amodal[chosen], rates, classes)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,13 @@ class VlmModel(nn.Module):
         """All losses of a batch made by `collate` with answers."""
         weights = self.config.losses
         language, segmenter = self.encode_images(
-            batch, masks=bool(weights.bce or weights.dice or weights.occlusion)
+            batch,
+            masks=bool(
+                weights.bce
+                or weights.dice
+                or weights.occlusion
+                or weights.occlusion_map
+            ),
         )
         states = self._encode_text(batch, language)
         losses = self._text_losses(batch, states)
@@ -267,6 +279,14 @@ class VlmModel(nn.Module):
             losses["occlusion"] = occlusion_loss(
                 masks.occlusion_rate[known], targets.occlusion_rate[known]
             )
+        if weights.occlusion_map and masks.occlusion_map is not None:
+            known = targets.visible_known & targets.amodal_known
+            logits = masks.occlusion_map[known]
+            _, _, height, width = logits.shape
+            shares = occlusion_map_targets(
+                targets.visible[known], targets.amodal[known], (height, width)
+            )
+            losses["occlusion_map"] = occlusion_map_loss(logits, shares)
         return losses
 
     def _name_vectors(self, names: torch.Tensor) -> torch.Tensor:

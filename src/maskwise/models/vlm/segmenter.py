@@ -123,10 +123,19 @@ class Segmenter(nn.Module):
         image_index: torch.Tensor,
         *,
         prompts: torch.Tensor,
+        dense: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Mask logits [n, h, w]. image_index: [n], the image of each prompt. prompts: [n, k, width], n > 0."""
+        """Mask logits [n, h, w]. image_index: [n], the image of each prompt. prompts: [n, k, width], n > 0.
+
+        dense: [n, width, h, w], added to the embedding of "no mask prompt".
+        """
         decoded = self._decode(
-            decoder, features, image_index, prompts=prompts, multimask=False
+            decoder,
+            features,
+            image_index,
+            prompts=prompts,
+            dense=dense,
+            multimask=False,
         )
         logits: torch.Tensor = decoded[0][:, 0, 0]
         return logits
@@ -154,6 +163,7 @@ class Segmenter(nn.Module):
         *,
         prompts: torch.Tensor,
         multimask: bool,
+        dense: torch.Tensor | None = None,
     ) -> Any:
         """The decoder's output: mask logits [n, 1, masks, h, w], predicted IoU [n, 1, masks], and more."""
         n, height, width = len(prompts), *features.embedding.shape[-2:]
@@ -165,15 +175,17 @@ class Segmenter(nn.Module):
             finer = {
                 "high_resolution_features": [maps[image_index] for maps in reduced]
             }
+        no_mask = self.no_mask.weight.view(1, -1, 1, 1)
+        dense_prompts = no_mask.expand(n, -1, height, width)
+        if dense is not None:
+            dense_prompts = dense_prompts + dense
         return decoder(
             image_embeddings=features.embedding[image_index],
             image_positional_embeddings=self._positions(height, width).expand(
                 n, -1, -1, -1
             ),
             sparse_prompt_embeddings=prompts.unsqueeze(1),
-            dense_prompt_embeddings=self.no_mask.weight.view(1, -1, 1, 1).expand(
-                n, -1, height, width
-            ),
+            dense_prompt_embeddings=dense_prompts,
             multimask_output=multimask,
             **finer,
         )

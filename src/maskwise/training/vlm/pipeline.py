@@ -191,11 +191,16 @@ def train_stage(
 def check_losses(config: VlmTrainingConfig) -> None:
     """Refuse a loss that the model has no output for."""
     for stage in config.stages:
-        if config.losses_of(stage).occlusion and not config.vlm.occlusion_head:
-            raise ConfigError(
-                f"stage {stage.name!r}: the loss `occlusion` needs the occlusion head; "
-                "set occlusion_head = true in [vlm]"
-            )
+        losses = config.losses_of(stage)
+        for loss, part in (
+            ("occlusion", "occlusion_head"),
+            ("occlusion_map", "occlusion_map"),
+        ):
+            if getattr(losses, loss) and not getattr(config.vlm, part):
+                raise ConfigError(
+                    f"stage {stage.name!r}: the loss `{loss}` needs a part of the model that is off; set {part} = true "
+                    "in [vlm]"
+                )
 
 
 def open_sources(config: VlmTrainingConfig) -> dict[str, Source]:
