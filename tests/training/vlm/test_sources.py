@@ -100,8 +100,11 @@ def test_items_of_a_stage_depend_on_their_position_only(tmp_path: Path) -> None:
             )
 
 
+# nano-grpo takes its model from another run; test_grpo.py has one.
 @pytest.mark.parametrize(
-    "path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem
+    "path",
+    [path for path in sorted(CONFIGS.glob("*.toml")) if path.stem != "nano-grpo"],
+    ids=lambda path: path.stem,
 )
 def test_bundled_configs_are_valid(path: Path) -> None:
     config = read_config(path)

@@ -1,5 +1,6 @@
 """Assemble the model and its processor from a config."""
 
+import importlib.util
 import warnings
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,14 @@ from typing import Any
 import torch
 from transformers import (
     AutoTokenizer,
+    BitsAndBytesConfig,
     CLIPImageProcessorPil,
     GenerationConfig,
     PreTrainedModel,
     Qwen2VLImageProcessorPil,
 )
 
-from maskwise.errors import ModelError
+from maskwise.errors import ConfigError, MissingDependencyError, ModelError
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.initialization import scale_initialization
 from maskwise.models.vlm.mask_decoders import MaskDecoders
@@ -48,16 +50,22 @@ NEW_IMAGE_TOKEN = "<|image_pad|>"
 
 
 def build_model(
-    config: VlmConfig, processor: VlmProcessor | None = None, *, device: str = "cpu"
+    config: VlmConfig,
+    processor: VlmProcessor | None = None,
+    *,
+    device: str = "cpu",
+    quantized: bool = False,
 ) -> VlmModel:
     """The model with the weights that the config names, or random ones.
 
     processor: that of the model; without it, the ids of the segmentation tokens are not known and only shapes are
-    right. device: "meta" makes shapes without memory or weights.
+    right. device: "meta" makes shapes without memory or weights. quantized: linear layers of the vision-language model,
+    which needs a name, are held in 4 bits.
     """
     load = device != "meta"
+    options = quantization_options(config) if quantized and load else {}
     with torch.device(device):
-        language = _build_part(config, config.vision_language, load=load)
+        language = _build_part(config, config.vision_language, load=load, **options)
         segmenter = _build_part(config, config.segmenter, load=load)
         _check_image_size(config, read_sizes(segmenter))
         model = _join(config, language, segmenter, processor)
@@ -120,8 +128,27 @@ def _check_image_size(config: VlmConfig, sizes: SegmenterSizes) -> None:
         )
 
 
-def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTrainedModel:
-    """One of the two networks: pretrained, or with random weights."""
+def quantization_options(config: VlmConfig) -> dict[str, Any]:
+    """Options of `from_pretrained` for weights in 4 bits (QLoRA: NF4, quantization constants quantized as well)."""
+    if config.vision_language.name is None:
+        raise ConfigError(
+            "quantization: only pretrained weights can be held in 4 bits; give `name` in [vlm.vision_language]"
+        )
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise MissingDependencyError("quantization", "bitsandbytes", extra="qlora")
+    settings = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=DTYPES[config.dtype],
+    )
+    return {"quantization_config": settings}
+
+
+def _build_part(
+    config: VlmConfig, part: Pretrained, *, load: bool, **options: Any
+) -> PreTrainedModel:
+    """One of the two networks: pretrained, or with random weights. options: of `from_pretrained`."""
     is_language = part is config.vision_language
     described = read_architecture(part, shapes_only=not load)
     kind = described.model_type
@@ -130,7 +157,7 @@ def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTraine
     else:
         model_class = find_segmenter_family(kind).model
     if load and part.name is not None:
-        return _from_pretrained(model_class, part.name)
+        return _from_pretrained(model_class, part.name, **options)
     if not is_language:
         described = _segmenter_config(model_class, described)
     model: PreTrainedModel = model_class(described)
@@ -142,12 +169,14 @@ def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTraine
     return model
 
 
-def _from_pretrained(model_class: type[PreTrainedModel], name: str) -> PreTrainedModel:
+def _from_pretrained(
+    model_class: type[PreTrainedModel], name: str, **options: Any
+) -> PreTrainedModel:
     """The weights of a hub name or folder; warns of those that are missing.
 
     Those of the segmenter's prompt encoder for points and boxes are not used, and exported folders do not have them.
     """
-    model, absent = load_weights(model_class, name)
+    model, absent = load_weights(model_class, name, **options)
     missing = [key for key in absent if not key.startswith("prompt_encoder.")]
     if missing:
         listed = ", ".join(missing[:3])

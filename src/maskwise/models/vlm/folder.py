@@ -120,7 +120,7 @@ def load_folder(folder: Path, device: str = "cpu") -> tuple[VlmModel, VlmProcess
     model = build_model(config, processor)
     if (folder / ADAPTERS).exists():
         load_adapters(model.vision_language.model, folder / ADAPTERS)
-    _load_heads(model, folder / HEADS_FILE)
+    load_heads(model, folder / HEADS_FILE)
     # The record of a run compares configs; the place of the folder is no part of the model.
     model.config = msgspec.json.decode(
         (folder / CONFIG_FILE).read_bytes(), type=VlmConfig
@@ -128,7 +128,8 @@ def load_folder(folder: Path, device: str = "cpu") -> tuple[VlmModel, VlmProcess
     return model.to(device).eval(), processor
 
 
-def _load_heads(model: VlmModel, path: Path) -> None:
+def load_heads(model: VlmModel, path: Path) -> None:
+    """Load what a folder holds beside the two networks: projector, amodal decoder and optional parts."""
     try:
         heads = load_file(path)
     except (OSError, SafetensorError) as error:

@@ -6,13 +6,20 @@ read_answers(model, processor, image, samples)            the true answers are g
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from PIL import Image
 from transformers import LogitsProcessorList
 
-from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, add_prompts, collate
+from maskwise.models.vlm.batch import (
+    ImageQuestions,
+    VlmBatch,
+    add_prompts,
+    collate,
+    pad_rows,
+)
 from maskwise.models.vlm.mask_type_head import shift_mask_type
 from maskwise.models.vlm.model import DecodedMasks, VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
@@ -136,6 +143,37 @@ def read_answers(
         answers=answers,
         states=[state[chosen] for state, chosen in zip(states, answered)],
     )
+
+
+@torch.inference_mode()
+def masks_of_answers(
+    model: VlmModel,
+    processor: VlmProcessor,
+    image: VlmImage,
+    question: str,
+    answers: Sequence[list[int]],
+) -> list[GeneratedAnswer]:
+    """Answers to one question that were written before, as tokens, with the masks of their segmentation tokens."""
+    image_tokens = processor.count_image_tokens(image.batch.image_grid_thw)[0]
+    prompt = processor.encode_prompt(question, image_tokens)
+    written = [_until_end(answer, processor) for answer in answers]
+    rows = [prompt + answer for answer in written]
+    input_ids = pad_rows(rows, processor.pad_token_id).to(_device(model))
+    batch = replace(
+        image.batch,
+        input_ids=input_ids,
+        attention_mask=pad_rows([[1] * len(row) for row in rows], 0).to(_device(model)),
+        mm_token_type_ids=(input_ids == processor.image_token_id).long(),
+        image_index=(0,) * len(rows),
+    )
+    states = model.vision_language.encode_text(
+        batch.text_inputs(), image.language, batch.image_index
+    )
+    first = len(prompt)
+    answered = [
+        state[first : first + len(answer)] for state, answer in zip(states, written)
+    ]
+    return _decode_answers(model, processor, image, answers=written, states=answered)
 
 
 def _device(model: VlmModel) -> torch.device:

@@ -11,6 +11,7 @@ import msgspec
 from maskwise.engines import EngineOptions
 from maskwise.errors import UnknownNameError
 from maskwise.models.vlm.config import LossWeights, VlmConfig
+from maskwise.models.vlm.folder import read_folder_config
 from maskwise.training.config_file import (
     NaturalInt,
     PositiveInt,
@@ -99,8 +100,44 @@ class Optimization(Section, frozen=True, kw_only=True):
             )
 
 
+REWARD_WEIGHTS = {
+    "strict": 1.0,
+    "no_target": 0.5,
+    "mask_type": 0.5,
+    "target_count": 0.25,
+    "answer": 0.25,
+    "format": 0.25,
+}
+"""The rewards of GRPO and their default weights: the masks count most, then what decides whether any counts."""
+
+
+class GrpoConfig(Section, frozen=True, kw_only=True):
+    """Reinforcement learning by GRPO: several answers to a question are sampled, and those that are rewarded more than
+    the others become likelier. `rewards`: their weights (`maskwise.training.vlm.rewards`). `generations`: answers per
+    question. `temperature`: of sampling. `questions_per_step`: questions per optimizer step and process.
+    `max_new_tokens`: of a sampled answer; by default that of the model.
+    """
+
+    rewards: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = msgspec.field(
+        default_factory=REWARD_WEIGHTS.copy
+    )
+    generations: Annotated[int, msgspec.Meta(ge=2)] = 8
+    temperature: Rate = 1.0
+    questions_per_step: PositiveInt = 4
+    max_new_tokens: PositiveInt | None = None
+
+    def __post_init__(self) -> None:
+        unknown = set(self.rewards) - set(REWARD_WEIGHTS)
+        if unknown or not any(self.rewards.values()):
+            raise ValueError(
+                f"rewards: expected weights of {', '.join(REWARD_WEIGHTS)}, not all of them 0"
+                + (f"; unknown: {', '.join(sorted(unknown))}" if unknown else "")
+            )
+
+
 class Stage(Section, frozen=True, kw_only=True):
-    """A part of the run, with an optimizer and a schedule of its own.
+    """A part of the run, with an optimizer and a schedule of its own. `grpo`: the stage is reinforcement learning, of
+    the language model alone; without it, it is supervised.
 
     How long it is and what it draws: either `steps` with `rates`, how often each source is drawn, in proportion (by
     default all equally); or `epochs`, how often each source is gone through, from which both follow. `freeze`:
@@ -110,6 +147,7 @@ class Stage(Section, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]*$")]
+    grpo: GrpoConfig | None = None
     steps: PositiveInt | None = None
     epochs: dict[str, Rate] = {}
     rates: dict[str, Rate] = {}
@@ -193,7 +231,8 @@ class Execution(EngineOptions, frozen=True, kw_only=True):
 
 
 class VlmTrainingConfig(Section, frozen=True, kw_only=True):
-    """A training run. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
+    """A training run. `init`: a model folder (`maskwise export`) or a finished run whose weights it starts from; [vlm]
+    may then be left out. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
     `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that
     are too long). `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0
     leaves its default.
@@ -204,6 +243,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     optimization: Optimization
     sources: dict[str, SourceConfig]
     stages: tuple[Stage, ...]
+    init: str | None = None
     seed: NaturalInt = 1
     lora: LoraSettings | None = None
     augmentation: Augmentation = Augmentation()
@@ -295,9 +335,13 @@ def read_config(path: Path) -> VlmTrainingConfig:
     """A TOML file; MaskwiseError names a field that is missing, unknown or invalid.
 
     [vlm.nano] stands for the model in small: its fields are those of NanoSize, and those of [vlm] replace its defaults.
+    With `init` and without [vlm], the model is that of the folder.
     """
     content = read_toml(path)
     given = content.get("vlm")
+    init = content.get("init")
+    if given is None and isinstance(init, str):
+        content["vlm"] = msgspec.to_builtins(read_folder_config(Path(init)))
     if isinstance(given, dict) and "nano" in given:
         size = to_config(given.pop("nano"), NanoSize, path, table="vlm.nano")
         small = msgspec.to_builtins(nano_config(**msgspec.structs.asdict(size)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from torch import nn
 
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.vlm.batch import ImageQuestions
@@ -42,6 +43,9 @@ DECODER_BYTES = 104_000_000
 
 DECODER_SIDE = 256
 """Side of the mask logits that DECODER_BYTES was measured with."""
+
+NF4_BYTES = 0.516
+"""Per weight in 4 bits, with its quantization constants (Dettmers et al. 2023: 0.127 bits per weight)."""
 
 GPU_FLOPS = 312e12 * 0.4
 """Operations per second: the peak of an A100 in bf16, of which training on long sequences reaches about 40 %."""
@@ -265,8 +269,11 @@ def _memory(
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trainable
     stored = 2 if config.vlm.dtype == "bfloat16" else 4
     tokens = lengths.tokens.get("p99", ASSUMED_TOKENS)
+    weights = frozen * stored
+    if config.lora is not None and config.lora.quantization is not None:
+        weights -= int(_quantized(model) * (stored - NF4_BYTES))
     memory = {
-        "weights": frozen * stored + trainable * 4,
+        "weights": weights + trainable * 4,
         "gradients": trainable * 4,
         "optimizer": trainable * 8,
         "activations": _activations(config, model, tokens),
@@ -275,6 +282,19 @@ def _memory(
     if config.lora is not None:
         memory["copies of embeddings"] = _embedding_copies(model) * stored
     return memory
+
+
+def _quantized(model: VlmModel) -> int:
+    """Weights of the vision-language model that are held in 4 bits: those of linear layers, but not of the output."""
+    language = model.vision_language.model
+    output = language.get_output_embeddings()
+    return sum(
+        module.weight.numel()
+        for name, module in language.named_modules()
+        if isinstance(module, nn.Linear)
+        and module is not output
+        and "lora_" not in name
+    )
 
 
 def _decoders(config: VlmTrainingConfig, model: VlmModel, seg_tokens: float) -> int:

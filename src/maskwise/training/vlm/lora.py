@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from peft import LoraConfig, LoraModel
@@ -20,6 +20,8 @@ class LoraSettings(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
     """Low-rank adapters. `targets`: a regular expression that has to match the whole name of a linear layer.
+    `quantization`: the frozen weights of the vision-language model are held in 4 bits while it is trained ("nf4",
+    QLoRA); the exported model has whole weights again.
 
     The defaults of rank, alpha and dropout are those of LISA and M2SA (`train_ds.py`).
     """
@@ -28,6 +30,7 @@ class LoraSettings(
     alpha: Annotated[float, msgspec.Meta(gt=0)] = 16
     dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.05
     targets: str = LANGUAGE_LAYERS
+    quantization: Literal["nf4"] | None = None
 
     def __post_init__(self) -> None:
         try:

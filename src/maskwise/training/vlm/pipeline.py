@@ -15,9 +15,11 @@ repeated.
 """
 
 import gc
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -26,11 +28,17 @@ from accelerate import PartialState
 from accelerate.utils import set_seed
 
 from maskwise.engines import launch_training
-from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.errors import ConfigError, MaskwiseError, MissingDependencyError
 from maskwise.models.vlm.build import build_model, build_processor
+from maskwise.models.vlm.folder import HEADS_FILE, load_heads
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
-from maskwise.training.checkpoints import load_stage_weights, stage_weights_path
+from maskwise.training.checkpoints import (
+    gather_weights,
+    load_stage_weights,
+    stage_weights_path,
+    write_tensors,
+)
 from maskwise.training.loop import run_training
 from maskwise.training.trackers import chosen_trackers, tracking
 from maskwise.training.trainers import record_config
@@ -167,25 +175,46 @@ def train_stage(
         questions_per_image=optimization.questions_per_image,
         seed=config.seed + number,
     )
+    usable = UsableItems(
+        items,
+        processor,
+        positions=config.schedule_of(stage).steps * optimization.batch_size,
+        max_skipped=config.max_skipped,
+        log=folder / "skipped.jsonl",
+    )
+    if stage.grpo is not None:
+        prepare_stage(config, stage, model)
+        grpo = load_grpo()
+        grpo.run_grpo(config, stage, model, processor, items=usable, folder=folder)
+        write_tensors(
+            stage_weights_path(folder, stage.name), gather_weights(model, names)
+        )
+        return
     accelerator = make_stage_accelerator(config, optimization)
     task = make_task(
         config,
         stage,
         prepare_stage(config, stage, model),
         processor,
-        items=UsableItems(
-            items,
-            processor,
-            positions=config.schedule_of(stage).steps * optimization.batch_size,
-            max_skipped=config.max_skipped,
-            log=folder / "skipped.jsonl",
-        ),
+        items=usable,
         stored_names=names,
         validate=validate,
     )
     run_training(task, config.schedule_of(stage), folder, accelerator)
     # The accelerator of accelerate is kept by its shared state; the model must not be.
     accelerator.free_memory()
+
+
+def load_grpo() -> ModuleType:
+    """The module of stages of GRPO; MissingDependencyError without TRL, which no other stage needs."""
+    try:
+        return importlib.import_module("maskwise.training.vlm.grpo")
+    except ModuleNotFoundError as error:
+        if error.name in ("trl", "datasets"):
+            raise MissingDependencyError(
+                "a stage of GRPO", error.name, extra="grpo"
+            ) from None
+        raise
 
 
 def check_losses(config: VlmTrainingConfig) -> None:
@@ -230,7 +259,10 @@ def build_training_model(
     config: VlmTrainingConfig, processor: VlmProcessor
 ) -> VlmModel:
     """The model with adapters, if the config has them; the rows of the segmentation tokens are trained as well."""
-    model = build_model(config.vlm, processor)
+    quantized = config.lora is not None and config.lora.quantization is not None
+    model = build_model(config.vlm, processor, quantized=quantized)
+    if config.init is not None:
+        load_heads(model, Path(config.init) / HEADS_FILE)
     if config.lora is not None:
         add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
     # Before weights of an earlier stage are loaded, which would be rounded to the dtype of the model.

@@ -1,0 +1,266 @@
+"""A stage of reinforcement learning: GRPO of TRL on the language model, rewarded by our own protocols.
+
+An answer is sampled as text with segmentation tokens. The hidden states of its tokens prompt the mask decoders, as in
+prediction, and the masks are scored; nothing of that gets a gradient, only the tokens of the answer do.
+"""
+
+import copy
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset as Table
+from PIL import Image
+from transformers import (
+    PrinterCallback,
+    Qwen2_5_VLProcessor,
+    Qwen3VLProcessor,
+    TrainerCallback,
+)
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer
+
+from maskwise.errors import ConfigError
+from maskwise.models.vlm.generation import encode_image, masks_of_answers
+from maskwise.models.vlm.model import VlmModel
+from maskwise.models.vlm.predictor import Vlm
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.schema import Prediction, Sample
+from maskwise.training.progress import report
+from maskwise.training.trackers import Tracker, open_trackers
+from maskwise.training.vlm.config import Stage, VlmTrainingConfig
+from maskwise.training.vlm.rewards import REWARDS
+from maskwise.training.vlm.usable_items import UsableItems
+
+LOGGED_PREFIXES = ("reward", "completions/mean_length", "entropy", "loss", "grad_norm")
+"""Values of TRL that are written to the training curve: how much is rewarded, how long answers are, how they vary."""
+
+
+def run_grpo(
+    config: VlmTrainingConfig,
+    stage: Stage,
+    model: VlmModel,
+    processor: VlmProcessor,
+    *,
+    items: UsableItems,
+    folder: Path,
+) -> None:
+    """Train the language model of `model` for the steps of a stage; its checkpoints are those of TRL.
+
+    model: with frozen parameters set; of the trained ones only those of the language model change.
+    """
+    assert stage.grpo is not None
+    steps = config.schedule_of(stage).steps
+    rows = QuestionRows(items, steps * stage.grpo.questions_per_step)
+    language: Any = model.vision_language.model
+    rewards = AnswerRewards(Vlm(model, processor), rows)
+    names = [name for name, weight in stage.grpo.rewards.items() if weight]
+    trainer = GRPOTrainer(
+        model=language,
+        reward_funcs=[rewards.function(name) for name in names],
+        args=_arguments(config, stage, folder, names),
+        train_dataset=rows.table(),
+        processing_class=make_trl_processor(processor, language.config.model_type),
+        callbacks=[_Curve(folder, stage.name, steps)],
+    )
+    # It prints every row to standard output; the curve has them.
+    trainer.remove_callback(PrinterCallback)
+    checkpoints = folder / "checkpoints" / stage.name
+    trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
+
+
+def _arguments(
+    config: VlmTrainingConfig, stage: Stage, folder: Path, names: Sequence[str]
+) -> GRPOConfig:
+    """The settings of TRL for a stage. Its default is kept to have no reference model: clipping alone holds answers."""
+    grpo = stage.grpo
+    assert grpo is not None
+    optimization = config.optimization_of(stage)
+    return GRPOConfig(
+        output_dir=str(folder / "checkpoints" / stage.name),
+        max_steps=config.schedule_of(stage).steps,
+        learning_rate=optimization.learning_rate,
+        lr_scheduler_type=optimization.schedule,
+        warmup_steps=optimization.warmup_steps,
+        adam_beta1=optimization.betas[0],
+        adam_beta2=optimization.betas[1],
+        weight_decay=optimization.weight_decay,
+        max_grad_norm=optimization.clip_norm,
+        per_device_train_batch_size=grpo.questions_per_step * grpo.generations,
+        num_generations=grpo.generations,
+        temperature=grpo.temperature,
+        max_completion_length=grpo.max_new_tokens or config.vlm.max_new_tokens,
+        reward_weights=[grpo.rewards[name] for name in names],
+        seed=config.seed,
+        bf16=config.precision == "bf16",
+        gradient_checkpointing=config.gradient_checkpointing,
+        logging_steps=config.log_every,
+        save_steps=config.checkpoint_every,
+        save_total_limit=config.keep_checkpoints,
+        use_cpu=not torch.cuda.is_available(),
+        report_to="none",
+        disable_tqdm=True,
+        # Rows are in the order of the stage already.
+        shuffle_dataset=False,
+    )
+
+
+class QuestionRows:
+    """The questions of a stage, one per row, with their images."""
+
+    def __init__(self, items: UsableItems, count: int) -> None:
+        self.images: list[Image.Image] = []
+        self.samples: list[Sample] = []
+        position = 0
+        while len(self.samples) < count:
+            item = items[position]
+            position += 1
+            # A question without an image has no masks to reward.
+            if item.image is not None:
+                self.samples += item.samples
+                self.images += [item.image] * len(item.samples)
+
+    def table(self) -> Table:
+        """The rows as TRL expects them: a conversation, its image, and the number of the row for the rewards."""
+        rows = []
+        for number, sample in enumerate(self.samples):
+            message = {"role": "user", "content": sample.question}
+            rows.append(
+                {"prompt": [message], "image": self.images[number], "row": number}
+            )
+        return Table.from_list(rows)
+
+
+class AnswerRewards:
+    """The rewards of sampled answers. The masks of a batch are drawn once for all rewards."""
+
+    def __init__(self, predictor: Vlm, rows: QuestionRows) -> None:
+        self.predictor = predictor
+        self.rows = rows
+        self._last: tuple[list[list[int]], list[Prediction]] | None = None
+
+    def function(self, name: str) -> Any:
+        """A reward function of TRL, by the name of the reward."""
+
+        def rewarded(
+            completion_ids: list[list[int]], row: list[int], **_others: Any
+        ) -> list[float | None]:
+            samples = [self.rows.samples[number] for number in row]
+            return REWARDS[name](self._predict(completion_ids, row), samples)
+
+        rewarded.__name__ = name
+        return rewarded
+
+    @torch.inference_mode()
+    def _predict(
+        self, completion_ids: list[list[int]], rows: list[int]
+    ) -> list[Prediction]:
+        if self._last is not None and self._last[0] is completion_ids:
+            return self._last[1]
+        model = self.predictor.model
+        was_training = model.training
+        model.eval()
+        by_row: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
+            by_row.setdefault(row, []).append(place)
+        predictions: list[Prediction | None] = [None] * len(rows)
+        for row, places in by_row.items():
+            processor = self.predictor.processor
+            image = encode_image(model, processor, self.rows.images[row])
+            answers = [completion_ids[place] for place in places]
+            question = self.rows.samples[row].question
+            drawn = masks_of_answers(model, processor, image, question, answers)
+            for place, answer in zip(places, drawn):
+                predictions[place] = self.predictor.to_prediction(image, answer)
+        model.train(was_training)
+        complete = [prediction for prediction in predictions if prediction is not None]
+        self._last = (completion_ids, complete)
+        return complete
+
+
+class _Curve(TrainerCallback):  # type: ignore[misc]
+    """Writes what TRL logs to the trackers of the run, and reports the progress."""
+
+    def __init__(self, folder: Path, stage: str, steps: int) -> None:
+        self.folder = folder
+        self.stage = stage
+        self.steps = steps
+        self.trackers: list[Tracker] = []
+        self.reward = math.nan
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Open the trackers."""
+        if state.is_world_process_zero:
+            self.trackers = open_trackers(self.folder, self.stage, state.global_step)
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any
+    ) -> None:
+        """Write a row."""
+        values = {}
+        for name, value in (logs or {}).items():
+            if name.startswith(LOGGED_PREFIXES) and math.isfinite(float(value)):
+                values[name] = float(value)
+        self.reward = values.get("reward", self.reward)
+        if values:
+            for tracker in self.trackers:
+                tracker.write(state.global_step, values)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Report the step."""
+        note = "" if math.isnan(self.reward) else f"reward {self.reward:.3f}"
+        if state.is_world_process_zero:
+            report(self.stage, state.global_step, self.steps, note)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Close the trackers."""
+        for tracker in self.trackers:
+            tracker.close()
+
+
+class _Qwen25Images(Qwen2_5_VLProcessor):  # type: ignore[misc]
+    """The processor of Qwen2-VL and Qwen2.5-VL without its part for videos, which needs torchvision."""
+
+    def __init__(
+        self,
+        image_processor: Any = None,
+        tokenizer: Any = None,
+        chat_template: str | None = None,
+    ) -> None:
+        super().__init__(image_processor, tokenizer, None, chat_template=chat_template)
+
+
+class _Qwen3Images(Qwen3VLProcessor):  # type: ignore[misc]
+    """The processor of Qwen3-VL without its part for videos."""
+
+    def __init__(
+        self,
+        image_processor: Any = None,
+        tokenizer: Any = None,
+        chat_template: str | None = None,
+    ) -> None:
+        super().__init__(image_processor, tokenizer, None, chat_template=chat_template)
+
+
+TRL_PROCESSORS = {
+    "qwen2_vl": _Qwen25Images,
+    "qwen2_5_vl": _Qwen25Images,
+    "qwen3_vl": _Qwen3Images,
+}
+"""By model_type. TRL needs a processor class of transformers."""
+
+
+def make_trl_processor(processor: VlmProcessor, model_type: str) -> Any:
+    """The processor in the form that TRL uses; it makes the same prompts."""
+    if model_type not in TRL_PROCESSORS:
+        raise ConfigError(
+            f"stages of GRPO need a model of the Qwen families ({', '.join(TRL_PROCESSORS)}), not {model_type}"
+        )
+    tokenizer = copy.deepcopy(processor.tokenizer)
+    # TRL pads prompts at the left by itself, and takes the places of image tokens from the processor.
+    tokenizer.padding_side = "left"
+    return TRL_PROCESSORS[model_type](
+        processor.image_processor, tokenizer, tokenizer.chat_template
+    )
