@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageFilter
 
-from maskwise.arrays import BoolArray, Float32Array, UInt8Array
+from maskwise.arrays import BoolArray, Float32Array, Int64Array, UInt8Array
 from maskwise.builder.cutouts import Cutout
 
 SCALES = (0.5, 1.5)
@@ -59,19 +59,79 @@ def place(
 ) -> CutoutPlacement | None:
     """A placement that hides a share of `target` (bool [height, width]) within `rates`; None if none was found.
 
-    The whole cut-out stays inside the image, so that its own mask is complete.
+    The size suits the target, whatever the two objects are.
     """
-    scaled = _scale(cutout, int(target.sum()), random)
-    if scaled is None:
+    scale = _draw_scale(cutout, int(target.sum()), random)
+    if scale is None:
         return None
-    lowest_rate, highest_rate = rates
     target_rows = np.flatnonzero(target.any(1))
+    below = random.uniform(*BELOW, PLACEMENTS) * len(target_rows)
+    bottoms = int(target_rows[-1]) + below.astype(int)
+    scaled = _rescale(cutout, scale)
+    return _best_placement(scaled, target, rates, random, bottoms=bottoms)
+
+
+def place_at(
+    cutout: Cutout,
+    target: BoolArray,
+    rates: tuple[float, float],
+    random: np.random.Generator,
+    *,
+    scale: float,
+    bottom: int,
+    keep_clear: BoolArray,
+) -> CutoutPlacement | None:
+    """A placement in a given size, with its lower edge in a given row, that covers no pixel of `keep_clear`."""
+    bottoms = np.full(PLACEMENTS, bottom)
+    scaled = _rescale(cutout, scale)
+    return _best_placement(
+        scaled, target, rates, random, bottoms=bottoms, keep_clear=keep_clear
+    )
+
+
+def place_beside(
+    cutout: Cutout,
+    keep_clear: BoolArray,
+    random: np.random.Generator,
+    *,
+    scale: float,
+    bottom: int,
+) -> CutoutPlacement | None:
+    """A placement in a given size, with its lower edge in a given row, anywhere in the image (bool [height, width])
+    where it covers no pixel of `keep_clear`.
+    """
+    scaled = _rescale(cutout, scale)
+    height, width = scaled.mask.shape
+    top = bottom - height
+    room = keep_clear.shape[1] - width
+    if room < 0 or not 0 <= top <= keep_clear.shape[0] - height:
+        return None
+    solid = soft_edge(scaled.mask) >= SOLID
+    for left in random.integers(0, room + 1, PLACEMENTS).tolist():
+        window = slice(top, top + height), slice(left, left + width)
+        if not (keep_clear[window] & solid).any():
+            return CutoutPlacement(scaled, top, left, 0.0)
+    return None
+
+
+def _best_placement(
+    scaled: Cutout,
+    target: BoolArray,
+    rates: tuple[float, float],
+    random: np.random.Generator,
+    *,
+    bottoms: Int64Array,
+    keep_clear: BoolArray | None = None,
+) -> CutoutPlacement | None:
+    """Of several positions the one whose occlusion rate is nearest to one drawn from `rates`.
+
+    The whole cut-out stays inside the image, so that its own mask is complete. bottoms: row of the lower edge of each
+    position.
+    """
+    lowest_rate, highest_rate = rates
+    wanted_rate = random.uniform(lowest_rate, highest_rate)
     target_columns = np.flatnonzero(target.any(0))
     height, width = scaled.mask.shape
-    wanted_rate = random.uniform(lowest_rate, highest_rate)
-    bottom = int(target_rows[-1])
-    below = random.uniform(*BELOW, PLACEMENTS) * len(target_rows)
-    tops = bottom + below.astype(int) - height
     # From just left of the target to just right of it.
     lefts = random.integers(
         target_columns[0] - width, target_columns[-1] + 1, PLACEMENTS
@@ -79,14 +139,16 @@ def place(
     solid = soft_edge(scaled.mask) >= SOLID
     target_area = int(target.sum())
     best = None
-    for top, left in zip(tops.tolist(), lefts.tolist()):
+    for top, left in zip((bottoms - height).tolist(), lefts.tolist()):
         inside_vertically = 0 <= top <= target.shape[0] - height
         inside_horizontally = 0 <= left <= target.shape[1] - width
         if not (inside_vertically and inside_horizontally):
             continue
-        covered = target[top : top + height, left : left + width] & solid
-        rate = int(covered.sum()) / target_area
+        window = slice(top, top + height), slice(left, left + width)
+        rate = int((target[window] & solid).sum()) / target_area
         if not lowest_rate <= rate <= highest_rate:
+            continue
+        if keep_clear is not None and (keep_clear[window] & solid).any():
             continue
         if best is None or abs(rate - wanted_rate) < abs(best.rate - wanted_rate):
             best = CutoutPlacement(scaled, top, left, rate)
@@ -139,19 +201,21 @@ def match_light(cutout: Cutout, behind: Float32Array) -> Float32Array:
     return own * gain
 
 
-def _scale(
+def _draw_scale(
     cutout: Cutout, target_area: int, random: np.random.Generator
-) -> Cutout | None:
-    """The cut-out in a size that suits the target; None if it would have to shrink or grow too much."""
+) -> float | None:
+    """A scale that suits the target; None if the cut-out would have to shrink or grow too much."""
     area = int(cutout.mask.sum())
     smallest_scale, largest_scale = SCALES
     smallest_ratio, largest_ratio = AREA_RATIOS
     # Areas grow with the square of the scale.
     lowest = max(smallest_scale, (smallest_ratio * target_area / area) ** 0.5)
     highest = min(largest_scale, (largest_ratio * target_area / area) ** 0.5)
-    if lowest > highest:
-        return None
-    scale = random.uniform(lowest, highest)
+    return None if lowest > highest else random.uniform(lowest, highest)
+
+
+def _rescale(cutout: Cutout, scale: float) -> Cutout:
+    """The cut-out in another size."""
     old_height, old_width = cutout.mask.shape
     height = max(MIN_SIDE, round(old_height * scale))
     width = max(MIN_SIDE, round(old_width * scale))
@@ -161,4 +225,4 @@ def _scale(
     grey = Image.fromarray(cutout.mask.astype(np.uint8) * 255)
     soft_mask = grey.resize((width, height), Image.Resampling.BILINEAR)
     mask = np.asarray(soft_mask) >= 128  # half of 255
-    return Cutout(cutout.name, np.asarray(pixels), mask, cutout.image)
+    return cutout._replace(pixels=np.asarray(pixels), mask=mask)

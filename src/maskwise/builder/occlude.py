@@ -1,8 +1,9 @@
 """Recipe `occlude`: amodal data with exact ground truth from any instance segmentation.
 
-A real object of another image is pasted in front of an object that is completely visible. What the target showed before
-is its amodal mask; what still shows is its visible mask. Every composite is paired with its untouched original, in
-which the visible and the amodal mask of the target are equal, so that a model learns when not to complete.
+A real object of another image is pasted in front of an object that is completely visible, in a size and place that are
+plausible (plausible.py). What the target showed before is its amodal mask; what still shows is its visible mask. Every
+composite is paired with its untouched original, in which the visible and the amodal mask of the target are equal, so
+that a model learns when not to complete.
 
 The dataset written holds, per pair, the original image and the composite with all regions, and one sample about each:
 `mask_type` is "both", and the tags are `pair` (shared by the two), `variant` ("original" or "composite"), `occlusion`
@@ -11,6 +12,7 @@ The dataset written holds, per pair, the original image and the composite with a
 
 import io
 import itertools
+import logging
 import os
 import re
 import zlib
@@ -23,20 +25,28 @@ import numpy as np
 from msgspec.structs import replace
 from PIL import Image
 
-from maskwise.arrays import BoolArray
+from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.builder.composite import CutoutPlacement, paste, place
 from maskwise.builder.cutouts import AnnotatedObjects, CutoutSource
+from maskwise.builder.plausible import (
+    CategoryStatistics,
+    TargetScene,
+    find_occluder,
+    find_room,
+)
 from maskwise.builder.source_images import SourceFolder
 from maskwise.engines import EngineOptions, map_chunks
-from maskwise.errors import RecordError, StoreError
+from maskwise.errors import ImageError, RecordError, StoreError
 from maskwise.formats import AnnotatedImage
 from maskwise.formats.exported_dataset import read_encoded_image
 from maskwise.masks import Mask
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 
+log = logging.getLogger(__name__)
+
 TRIES = 24
-"""Cut-outs that are tried for one target: most do not fit in size or place."""
+"""Cut-outs of any category that are tried for one target: most do not fit in size or place."""
 
 JPEG = {"quality": 95, "subsampling": 0}
 """High quality and full color resolution, so that a composite differs from its original
@@ -46,13 +56,15 @@ by the pasted object only."""
 @dataclass(frozen=True)
 class OccludeOptions:
     """rates: lowest and highest occlusion rate; per_image: targets per image at most; min_area: smallest target, as a
-    share of the image; seed: another seed gives other composites.
+    share of the image; seed: another seed gives other composites; any_context: paste any object in any size that fits,
+    which gives more composites and absurd ones.
     """
 
     rates: tuple[float, float] = (0.1, 0.6)
     per_image: int = 1
     min_area: float = 0.01
     seed: int = 0
+    any_context: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.rates
@@ -76,6 +88,8 @@ def occlude(
     out: str | os.PathLike[str],
     options: OccludeOptions | None = None,
     *,
+    cutouts: Dataset | None = None,
+    background: Dataset | None = None,
     limit: int | None = None,
     engine: EngineOptions | None = None,
     overwrite: bool = False,
@@ -84,33 +98,50 @@ def occlude(
     """Write composites of a dataset's images and their originals as a dataset folder.
 
     Returns the number of `images` read and of `pairs` made, and how many images are missing because they are
-    `without_target` or `without_occluder`. The result is the same for any engine. limit: read that many images only.
-    done: called after each.
+    `without_target`, `without_occluder` or `unreadable`. The result is the same for any engine. cutouts: a dataset whose objects are
+    pasted, if not those of the source. background: a dataset into whose images an object of the source is pasted, as
+    the target. limit: read that many images only. done: called after each.
     """
     chosen = options or OccludeOptions()
+    canvas = source if background is None else background
     images = range(
-        len(source.images) if limit is None else min(limit, len(source.images))
+        len(canvas.images) if limit is None else min(limit, len(canvas.images))
     )
     pair_count = 0
     without_target = 0
     without_occluder = 0
+    unreadable = 0
     about = dict(source.manifest.about) | {
         "recipe": "occlude",
         "recipe_source": source.name,
         "recipe_options": f"rates {chosen.rates[0]} to {chosen.rates[1]}, {chosen.per_image} per image, "
-        f"smallest target {chosen.min_area}, seed {chosen.seed}",
+        f"smallest target {chosen.min_area}, seed {chosen.seed}"
+        + (", any context" if chosen.any_context else ""),
     }
+    others = {"cutouts": cutouts, "background": background}
+    for role, other in others.items():
+        if other is not None:
+            about[f"recipe_{role}"] = other.name
+            if "license" in other.manifest.about:
+                about[f"license_{role}"] = other.manifest.about["license"]
     with DatasetWriter(
         out, name=f"{source.name}-occluded", about=about, overwrite=overwrite
     ) as writer:
-        work = partial(_occlude_images, SourceFolder.of(source), chosen)
+        folders = _Folders(
+            SourceFolder.of(source),
+            SourceFolder.of(source if cutouts is None else cutouts),
+            None if background is None else SourceFolder.of(background),
+        )
+        work = partial(_occlude_images, folders, chosen)
         made = map_chunks(work, images, engine or EngineOptions())
         for pairs, targets in made:
             for image in itertools.chain.from_iterable(pairs):
                 writer.add_image(image.image, image.regions, image.data)
                 writer.add_sample(image.samples[0])
             pair_count += len(pairs)
-            if not targets:
+            if targets is None:
+                unreadable += 1
+            elif not targets:
                 without_target += 1
             elif not pairs:
                 without_occluder += 1
@@ -118,90 +149,231 @@ def occlude(
         if not pair_count:
             raise StoreError(
                 f"{source.path}: no composite could be made from {len(images)} images: {without_target} have no "
-                f"completely visible object, for {without_occluder} no occluder fits"
+                f"completely visible object, for {without_occluder} no occluder fits; a larger dataset, "
+                "--cutouts OTHER or --any-context give more"
             )
     return {
         "images": len(images),
         "pairs": pair_count,
         "without_target": without_target,
         "without_occluder": without_occluder,
+        "unreadable": unreadable,
     }
+
+
+class _Folders(NamedTuple):
+    """The datasets of a build, as worker processes open them."""
+
+    targets: SourceFolder
+    cutouts: SourceFolder
+    background: SourceFolder | None
 
 
 def _occlude_images(
-    source: SourceFolder, options: OccludeOptions, rows: Sequence[int]
-) -> list[tuple[list[ImagePair], int]]:
-    cutouts = _open_cutouts(source)
-    return [occlude_image(cutouts, row, options) for row in rows]
+    folders: _Folders, options: OccludeOptions, rows: Sequence[int]
+) -> list[tuple[list[ImagePair], int | None]]:
+    """What `CompositeMaker.occlude` makes of each image; None targets for one that cannot be read."""
+    maker = _open_maker(folders)
+    results: list[tuple[list[ImagePair], int | None]] = []
+    for row in rows:
+        try:
+            results.append(maker.occlude(row, options))
+        except ImageError as error:
+            log.warning("%s", error)
+            results.append(([], None))
+    return results
 
 
 @lru_cache(maxsize=1)
-def _open_cutouts(source: SourceFolder) -> CutoutSource:
-    """The objects to paste; finding them takes long, so a process does it once."""
-    return CutoutSource(source.open())
+def _open_maker(folders: _Folders) -> "CompositeMaker":
+    """The open datasets; finding the objects to paste takes long, so a process does it once."""
+    cutouts = CutoutSource(folders.cutouts.open())
+    targets = (
+        cutouts.dataset
+        if folders.targets == folders.cutouts
+        else folders.targets.open()
+    )
+    background = None if folders.background is None else folders.background.open()
+    return CompositeMaker(targets, cutouts, background)
 
 
-def occlude_image(
-    cutouts: CutoutSource, row: int, options: OccludeOptions
-) -> tuple[list[ImagePair], int]:
-    """The pairs of one image, and how many objects of the image could be targets.
+class CompositeMaker:
+    """The datasets that composites are made of.
 
-    They depend on the dataset, the image's id and the seed only.
+    targets: whose objects are occluded. cutouts: the objects to paste in front. background: whose images the objects
+    of `targets` are pasted into; None to leave them in their own images.
     """
-    dataset = cutouts.dataset
-    info = dataset.image(row)
-    regions = dataset.regions_of(row)
-    random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
-    if not regions:
-        return [], 0
-    geometry = AnnotatedObjects(regions)
-    complete = {
-        region.id for item, region in enumerate(regions) if geometry.is_complete(item)
-    }
-    large = geometry.areas >= options.min_area * info.width * info.height
-    targets = [
-        region
-        for item, region in enumerate(regions)
-        if large[item] and region.id in complete
-    ]
-    if not targets:
-        return [], 0
-    pixels = np.asarray(dataset.open_image(row))
-    pairs: list[ImagePair] = []
-    picks = random.permutation(len(targets))[: options.per_image].tolist()
-    for number, pick in enumerate(picks):
-        target = targets[pick]
-        placement = _find_placement(
-            cutouts, row, target, options=options, random=random
+
+    def __init__(
+        self,
+        targets: Dataset,
+        cutouts: CutoutSource,
+        background: Dataset | None = None,
+    ) -> None:
+        self.targets = targets
+        self.cutouts = cutouts
+        self.background = background
+        self.target_cutouts = cutouts
+        if background is not None and targets is not cutouts.dataset:
+            self.target_cutouts = CutoutSource(targets)
+        datasets = [targets, cutouts.dataset, *([background] if background else [])]
+        unique = {id(dataset): dataset for dataset in datasets}
+        self.statistics = CategoryStatistics([*unique.values()])
+
+    def occlude(self, row: int, options: OccludeOptions) -> tuple[list[ImagePair], int]:
+        """The pairs of one image, and how many objects of the image could be targets.
+
+        They depend on the datasets, the image's id and the seed only.
+        """
+        dataset = self.targets if self.background is None else self.background
+        info = dataset.image(row)
+        random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
+        canvas = (
+            self._own_image(row, options)
+            if self.background is None
+            else self._image_with_target(self.background, row, options, random)
         )
-        if placement is None:
-            continue
-        composite, covered = paste(pixels, placement)
-        pair = _Pair(info, regions, complete, target, placement, number)
-        original_image = pair.original(read_encoded_image(dataset, row))
-        composite_image = pair.composite(_jpeg(composite), covered)
-        pairs.append((original_image, composite_image))
-    return pairs, len(targets)
+        if canvas is None:
+            return [], 0
+        pairs: list[ImagePair] = []
+        picks = random.permutation(len(canvas.targets))[: options.per_image].tolist()
+        for number, pick in enumerate(picks):
+            scene = TargetScene(
+                canvas.pixels,
+                canvas.row_in_cutouts,
+                canvas.regions,
+                canvas.masks,
+                canvas.targets[pick],
+            )
+            placement = self._find_placement(scene, options, random)
+            if placement is None:
+                continue
+            composite, covered = paste(canvas.pixels, placement)
+            pair = _Pair(
+                canvas.info,
+                canvas.regions,
+                canvas.complete,
+                canvas.regions[scene.target],
+                placement,
+                number,
+            )
+            composite_image = pair.composite(_jpeg(composite), covered)
+            pairs.append((pair.original(canvas.data), composite_image))
+        return pairs, len(canvas.targets)
+
+    def _own_image(self, row: int, options: OccludeOptions) -> "_Canvas | None":
+        """An image as it is, with its complete objects as targets; None if it has none."""
+        dataset = self.targets
+        info = dataset.image(row)
+        geometry = AnnotatedObjects(dataset.regions_of(row))
+        complete = [
+            item for item in range(len(geometry.regions)) if geometry.is_complete(item)
+        ]
+        smallest = options.min_area * info.width * info.height
+        targets = [item for item in complete if geometry.areas[item] >= smallest]
+        if not targets:
+            return None
+        return _Canvas(
+            info,
+            tuple(geometry.regions),
+            [*geometry.masks.to_dense()],
+            {geometry.regions[item].id for item in complete},
+            targets,
+            np.asarray(dataset.open_image(row)),
+            read_encoded_image(dataset, row),
+            row if dataset is self.cutouts.dataset else -1,
+        )
+
+    def _image_with_target(
+        self,
+        background: Dataset,
+        row: int,
+        options: OccludeOptions,
+        random: np.random.Generator,
+    ) -> "_Canvas | None":
+        """An image of the background with a complete object pasted into it, the only target; None if none fits.
+
+        An annotated object of the image tells the size of things and where they stand.
+        """
+        info = background.image(row)
+        geometry = AnnotatedObjects(background.regions_of(row))
+        smallest = options.min_area * info.width * info.height
+        references = [
+            item
+            for item in range(len(geometry.regions))
+            if geometry.is_complete(item, lenient=True)
+        ]
+        if not references:
+            return None
+        pixels = np.asarray(background.open_image(row))
+        masks = [*geometry.masks.to_dense()]
+        own_row = row if background is self.targets else -1
+        for item in random.permutation(references).tolist():
+            scene = TargetScene(pixels, own_row, geometry.regions, masks, item)
+            placement = find_room(scene, self.target_cutouts, self.statistics, random)
+            if placement is None or placement.cutout.mask.sum() < smallest:
+                continue
+            pasted, covered = paste(pixels, placement)
+            cutout = placement.cutout
+            mask = Mask.from_dense(covered)
+            target = Region(
+                id=_free_id("target", geometry.regions),
+                name=cutout.name,
+                visible=mask,
+                amodal=mask,
+            )
+            return _Canvas(
+                _credit(info, cutout.image),
+                (target, *geometry.regions),
+                [covered, *masks],
+                {target.id},
+                [0],
+                pasted,
+                _jpeg(pasted),
+                self._find_row(cutout.image),
+            )
+        return None
+
+    def _find_row(self, image: ImageInfo | None) -> int:
+        """The row of a target's photo among those of the cut-outs, -1 if it is not there."""
+        if image is None or self.targets is not self.cutouts.dataset:
+            return -1
+        return self.targets.images.row[image.id]
+
+    def _find_placement(
+        self, scene: TargetScene, options: OccludeOptions, random: np.random.Generator
+    ) -> CutoutPlacement | None:
+        """Where which cut-out hides a part of the target."""
+        if not options.any_context:
+            return find_occluder(
+                scene, self.cutouts, self.statistics, rates=options.rates, random=random
+            )
+        for _ in range(TRIES):
+            cutout = self.cutouts.draw(random, other_than=scene.row)
+            if cutout is None:
+                continue
+            placement = place(cutout, scene.masks[scene.target], options.rates, random)
+            if placement is not None:
+                return placement
+        return None
 
 
-def _find_placement(
-    cutouts: CutoutSource,
-    row: int,
-    target: Region,
-    *,
-    options: OccludeOptions,
-    random: np.random.Generator,
-) -> CutoutPlacement | None:
-    assert target.visible is not None
-    dense = target.visible.to_dense()
-    for _ in range(TRIES):
-        cutout = cutouts.draw(random, other_than=row)
-        if cutout is None:
-            continue
-        placement = place(cutout, dense, options.rates, random)
-        if placement is not None:
-            return placement
-    return None
+class _Canvas(NamedTuple):
+    """An image to occlude objects in.
+
+    masks: visible masks of the regions, bool [height, width] each. complete: ids of regions that are completely
+    visible. targets: numbers of those to occlude. data: the encoded image. row_in_cutouts: the photo of the targets,
+    from which nothing is pasted; -1 if it is none of those of the cut-outs.
+    """
+
+    info: ImageInfo
+    regions: tuple[Region, ...]
+    masks: list[BoolArray]
+    complete: set[str]
+    targets: list[int]
+    pixels: UInt8Array
+    data: bytes
+    row_in_cutouts: int
 
 
 class _Pair(NamedTuple):
@@ -227,7 +399,7 @@ class _Pair(NamedTuple):
         """The image with the occluder in front of everything."""
         front = Mask.from_dense(covered)
         occluder = Region(
-            id=self._new_id(),
+            id=_free_id("occluder", self.regions),
             name=self.placement.cutout.name,
             visible=front,
             amodal=front,
@@ -262,15 +434,6 @@ class _Pair(NamedTuple):
         assert self.target.visible is not None
         return self.target.visible.areas_with(front)[0] / self.target.visible.area
 
-    def _new_id(self) -> str:
-        taken = {region.id for region in self.regions}
-        id = "occluder"
-        number = 0
-        while id in taken:
-            number += 1
-            id = f"occluder{number}"
-        return id
-
     def _image(
         self,
         variant: str,
@@ -282,15 +445,8 @@ class _Pair(NamedTuple):
     ) -> AnnotatedImage:
         pair = f"{self.info.id}#{self.number}"
         pasted = self.placement.cutout.image if variant == "composite" else None
-        pasted_license = None if pasted is None else pasted.license
-        pasted_attribution = None if pasted is None else pasted.attribution
-        info = replace(
-            self.info,
-            id=f"{pair}-{variant}",
-            path=None,
-            license=_join(self.info.license, pasted_license),
-            attribution=_join(self.info.attribution, pasted_attribution),
-        )
+        credited = _credit(self.info, pasted)
+        info = replace(credited, id=f"{pair}-{variant}", path=None)
         names = [region.name for region in self.regions]
         tags = {
             "pair": pair,
@@ -315,6 +471,28 @@ def parse_pair_id(id: str) -> tuple[str, str] | None:
     """The id of the source image and the variant, from the id of an image that this recipe made; None for others."""
     match = re.fullmatch(r"(.+)#\d+-(original|composite)", id, re.DOTALL)
     return None if match is None else (match[1], match[2])
+
+
+def _free_id(wanted: str, regions: Sequence[Region]) -> str:
+    """An id that no region has."""
+    taken = {region.id for region in regions}
+    id = wanted
+    number = 0
+    while id in taken:
+        number += 1
+        id = f"{wanted}{number}"
+    return id
+
+
+def _credit(info: ImageInfo, pasted: ImageInfo | None) -> ImageInfo:
+    """The image with the license and the author of what was pasted into it."""
+    if pasted is None:
+        return info
+    return replace(
+        info,
+        license=_join(info.license, pasted.license),
+        attribution=_join(info.attribution, pasted.attribution),
+    )
 
 
 def _join(own: str | None, pasted: str | None) -> str | None:

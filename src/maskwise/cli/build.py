@@ -274,6 +274,29 @@ def build_occluded(
     min_area: Annotated[
         float, typer.Option(help="Smallest target, as a share of its image.")
     ] = 0.01,
+    cutouts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATASET",
+            help="Paste objects of this dataset, not those of DATASET.",
+            show_default=False,
+        ),
+    ] = None,
+    background: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATASET",
+            help="Paste the targets into images of this dataset first.",
+            show_default=False,
+        ),
+    ] = None,
+    any_context: Annotated[
+        bool,
+        typer.Option(
+            "--any-context",
+            help="Paste any object in any size that fits: more composites, many of them absurd.",
+        ),
+    ] = False,
     images: ImagesFolder = None,
     limit: LimitOption = None,
     seed: Annotated[
@@ -301,16 +324,26 @@ def build_occluded(
     from maskwise.store.folder import refuse_source_folder
 
     options = OccludeOptions(
-        rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed
+        rates=(min_rate, max_rate),
+        per_image=per_image,
+        min_area=min_area,
+        seed=seed,
+        any_context=any_context,
     )
     data = load_dataset(dataset, images=images)
-    refuse_source_folder(out, [data.path])
+    other_cutouts = None if cutouts is None else load_dataset(cutouts)
+    other_background = None if background is None else load_dataset(background)
+    canvas = data if other_background is None else other_background
+    sources = [data, other_cutouts, other_background]
+    refuse_source_folder(out, [source.path for source in sources if source is not None])
     with make_progress(quiet=as_json) as progress:
-        task = progress.add_task("images", total=_count_images(data, limit))
+        task = progress.add_task("images", total=_count_images(canvas, limit))
         counts = occlude(
             data,
             out,
             options,
+            cutouts=other_cutouts,
+            background=other_background,
             limit=limit,
             engine=EngineOptions(
                 engine=engine,
@@ -330,6 +363,8 @@ def build_occluded(
         f"({counts['without_target']} without a completely visible object, "
         f"{counts['without_occluder']} without an occluder that fits)"
     )
+    if counts["unreadable"]:
+        echo(f"  {counts['unreadable']:,} images cannot be read (maskwise validate)")
 
 
 @app.command("cocoa-cls", cls=HelpfulCommand)

@@ -15,7 +15,7 @@ from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array, UInt8Array
 from maskwise.builder.cutouts import CutoutSource
-from maskwise.builder.occlude import OccludeOptions, occlude_image
+from maskwise.builder.occlude import CompositeMaker, OccludeOptions
 from maskwise.errors import MaskwiseError
 from maskwise.models.photo.sam import FEATURE_CHANNELS, MobileSam
 from maskwise.models.photo.window import Window
@@ -77,11 +77,11 @@ def write_composites(
 
     rows: the images. Files that exist are kept. An original is written once for all seeds.
     """
-    cutouts = CutoutSource(dataset)
+    maker = CompositeMaker(dataset, CutoutSource(dataset))
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
         paths = []
-        pairs, _ = occlude_image(cutouts, row, options)
+        pairs, _ = maker.occlude(row, options)
         for number, pair in enumerate(pairs):
             prefix = f"{dataset.path.name}-{row}"
             names = (f"{prefix}-original", f"{prefix}-{options.seed}-{number}")

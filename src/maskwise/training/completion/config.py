@@ -41,12 +41,13 @@ class CompletionConfig(
     threads: PositiveInt = 2
 
     def occlude_options(self, seed: int) -> OccludeOptions:
-        """How composites with a seed are made."""
+        """How composites with a seed are made: many rather than plausible ones, because a network needs many."""
         return OccludeOptions(
             rates=self.rates,
             per_image=self.per_image,
             min_area=self.min_area,
             seed=seed,
+            any_context=True,
         )
 
 
