@@ -98,9 +98,9 @@ def occlude(
     """Write composites of a dataset's images and their originals as a dataset folder.
 
     Returns the number of `images` read and of `pairs` made, and how many images are missing because they are
-    `without_target`, `without_occluder` or `unreadable`. The result is the same for any engine. cutouts: a dataset whose objects are
-    pasted, if not those of the source. background: a dataset into whose images an object of the source is pasted, as
-    the target. limit: read that many images only. done: called after each.
+    `without_target`, `without_occluder` or `unreadable`. The result is the same for any engine. cutouts: a dataset
+    whose objects are pasted, if not those of the source. background: a dataset into whose images an object of the
+    source is pasted, as the target. limit: read that many images only. done: called after each.
     """
     chosen = options or OccludeOptions()
     canvas = source if background is None else background
