@@ -18,7 +18,7 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -216,9 +216,15 @@ class CompositeMaker:
         self.target_cutouts = cutouts
         if background is not None and targets is not cutouts.dataset:
             self.target_cutouts = CutoutSource(targets)
-        datasets = [targets, cutouts.dataset, *([background] if background else [])]
+
+    @cached_property
+    def statistics(self) -> CategoryStatistics:
+        """Of all datasets; only plausible composites need them."""
+        datasets = [self.targets, self.cutouts.dataset]
+        if self.background is not None:
+            datasets.append(self.background)
         unique = {id(dataset): dataset for dataset in datasets}
-        self.statistics = CategoryStatistics([*unique.values()])
+        return CategoryStatistics([*unique.values()])
 
     def occlude(self, row: int, options: OccludeOptions) -> tuple[list[ImagePair], int]:
         """The pairs of one image, and how many objects of the image could be targets.

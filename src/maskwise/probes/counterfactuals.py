@@ -201,7 +201,7 @@ def make_twins(context: ProbeContext, plan: Plan, kinds_each: int) -> Iterator[T
             if kind == "absent question":
                 yield from _absent_twins(context, planned, names)
             elif cutouts is not None:
-                options = OccludeOptions(seed=context.seed)
+                options = OccludeOptions(seed=context.seed, any_context=True)
                 yield from make_pasted_twins(cutouts, planned.image, options)
             elif scene is not None:
                 seeds = np.random.SeedSequence([context.seed, planned.image, turn])

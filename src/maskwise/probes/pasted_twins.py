@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from maskwise.builder.cutouts import CutoutSource
-from maskwise.builder.occlude import ImagePair, OccludeOptions, occlude_image
+from maskwise.builder.occlude import CompositeMaker, ImagePair, OccludeOptions
 from maskwise.formats import AnnotatedImage
 from maskwise.language.category_names import find_category_name
 from maskwise.probes.changed_data import changed_sample
@@ -33,7 +33,8 @@ def make_pasted_twins(
     cutouts: CutoutSource, row: int, options: OccludeOptions
 ) -> Iterator[Twin]:
     """Both images of the pair of an image, with questions about the covered and the pasted object."""
-    pairs, _ = occlude_image(cutouts, row, options)
+    maker = CompositeMaker(cutouts.dataset, cutouts)
+    pairs, _ = maker.occlude(row, options)
     for pair in pairs:
         samples: dict[str, list[Sample]] = {"original": [], "composite": []}
         for sample in _pair_samples(pair):
