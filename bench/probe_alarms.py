@@ -5,12 +5,23 @@ fault that the probe is about, which must be. Prints the share of seeds in which
 """
 
 import argparse
+import functools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.evasion_faults import (
+    Brittle,
+    Clean,
+    Compliant,
+    Hallucinating,
+    Memorizing,
+    Obedient,
+    PixelPerfect,
+    TypeGuessing,
+)
 from bench.probe_faults import (
     DrawsAmodal,
     FailsSometimes,
@@ -23,6 +34,7 @@ from maskwise.datasets import load_dataset
 from maskwise.probes.run_probes import probe
 from maskwise.runs.probe_results import Severity
 from maskwise.store import Dataset
+from maskwise.world import write_scenes
 
 SEEDS = 100
 GROUPS = ("a", "b", "c")
@@ -77,6 +89,103 @@ def dataset_alone(seed: int, folder: Path, **shape: Any) -> dict[str, Any]:
         "data": write_squares(folder / "data", seed=seed, **shape),
     }
 
+
+@functools.cache
+def scenes_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder with a few small scenes; it is removed when the program ends."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "scenes"
+    write_scenes(path, 14, seed=5, split="test", size=96, questions=3)
+    return folder
+
+
+def scenes() -> Dataset:
+    """A few small scenes: what is changed in images and words is written anew every time."""
+    return Dataset.open(Path(scenes_folder().name) / "scenes")
+
+
+def images_by_heart(seed: int, folder: Path) -> dict[str, Any]:
+    """A model that knows the images of a dataset pixel by pixel."""
+    data = scenes()
+    images = [data.open_image(row) for row in range(len(data.images))]
+    return {"model": PixelPerfect(images), "data": data}
+
+
+def questions_by_heart(seed: int, folder: Path) -> dict[str, Any]:
+    """A model that knows the questions of a dataset word for word."""
+    data = scenes()
+    return {"model": Memorizing(data.samples.question), "data": data}
+
+
+def brittle(seed: int, folder: Path) -> dict[str, Any]:
+    """A model that a small change of the red channel blinds."""
+    data = scenes()
+    images = [data.open_image(row) for row in range(len(data.images))]
+    return {"model": Brittle(images), "data": data} | SHORT_SEARCH
+
+
+def clean(seed: int, folder: Path) -> dict[str, Any]:
+    """A model with errors that have nothing to do with what is changed."""
+    return {"model": Clean(seed), "data": scenes()}
+
+
+SHORT_SEARCH = {"probe_options": {"attacks": {"queries": 3, "cost": 0.1}}}
+ALL_TWINS = {"probe_options": {"counterfactual-twins": {"cost": 5}}}
+ALL_PLACARDS = {"probe_options": {"image-text": {"cost": 4}}}
+"""Options that suit fourteen scenes."""
+
+CHANGE_CASES = [
+    Case("image-changes", "errors at random", False, clean),
+    Case("image-changes", "knows images by heart", True, images_by_heart),
+    Case("word-changes", "errors at random", False, clean),
+    Case("word-changes", "knows questions by heart", True, questions_by_heart),
+    Case("image-text", "errors at random", False, clean),
+    Case(
+        "image-text",
+        "obeys words in the image",
+        True,
+        lambda seed, folder: (
+            {"model": Obedient(), "data": scenes()} | ALL_PLACARDS
+        ),
+    ),
+    Case(
+        "attacks",
+        "errors at random",
+        False,
+        lambda seed, folder: clean(seed, folder) | SHORT_SEARCH,
+    ),
+    Case("attacks", "blinded by small changes", True, brittle),
+    Case(
+        "counterfactual-twins",
+        "errors at random",
+        False,
+        lambda seed, folder: clean(seed, folder) | ALL_TWINS,
+    ),
+    Case(
+        "counterfactual-twins",
+        "draws what is not there",
+        True,
+        lambda seed, folder: (
+            {"model": Hallucinating(), "data": scenes()} | ALL_TWINS
+        ),
+    ),
+    Case(
+        "counterfactual-twins",
+        "mask type by the image",
+        True,
+        lambda seed, folder: (
+            {"model": TypeGuessing(), "data": scenes()} | ALL_TWINS
+        ),
+    ),
+    Case("unsafe-requests", "refuses", False, clean),
+    Case(
+        "unsafe-requests",
+        "draws whatever is asked for",
+        True,
+        lambda seed, folder: {"model": Compliant(), "data": scenes()},
+    ),
+]
+"""Probes that change images, words or requests."""
 
 CASES = [
     Case(
@@ -177,13 +286,15 @@ def measure(case: Case, seed: int) -> Severity:
     return results.results[0].severity
 
 
-def alarms_table(seeds: int) -> list[str]:
-    """A line per case: the share of seeds in which it is flagged."""
+def alarms_table(seeds: int, only: Sequence[str] = ()) -> list[str]:
+    """A line per case: the share of seeds in which it is flagged. only: names of probes."""
     lines = [
         "| probe | model or dataset | made to be | flagged | severities |",
         "|---|---|---|---|---|",
     ]
-    for case in CASES:
+    for case in [*CASES, *CHANGE_CASES]:
+        if only and case.probe not in only:
+            continue
         severities = [measure(case, seed) for seed in range(seeds)]
         flagged = sum(item in ("low", "medium", "high") for item in severities)
         kinds = ", ".join(
@@ -201,7 +312,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    print("\n".join(alarms_table(parser.parse_args().seeds)))
+    parser.add_argument("--probe", nargs="*", default=[], help="only these probes")
+    given = parser.parse_args()
+    print("\n".join(alarms_table(given.seeds, given.probe)))
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maskwise.harness.oracle import Oracle
+from bench.evasion_faults import Brittle, Clean
 from maskwise.masks import Mask
 from maskwise.probes.attack_search import gradient_attack, random_noise, square_attack
 from maskwise.probes.attacks import score_answers
 from maskwise.probes.run_probes import probe
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset
-from tests.probes.models import NOTHING, Clean, run
+from tests.probes.run_one import run
 
 PIXELS = np.full((20, 30, 3), 100, np.uint8)
 QUICK_SEARCH = {"attacks": {"queries": 3, "cost": 0.1}}
@@ -67,30 +67,6 @@ def test_the_gradient_attack_reaches_the_bound_of_a_linear_loss() -> None:
         rng=np.random.default_rng(0),
     )
     assert (attacked == 100 + 8 * np.sign(weights)).all()
-
-
-class Brittle(Oracle):
-    """Sees nothing once the red of an image has become darker by two levels, wherever."""
-
-    name = "brittle"
-
-    def __init__(self, images: Sequence[Image.Image]) -> None:
-        super().__init__()
-        self.reds = [np.asarray(image)[..., 0].astype(int) for image in images]
-
-    def predict_with_ground_truth(
-        self, image: Image.Image, samples: Sequence[Sample]
-    ) -> list[Prediction]:
-        red = np.asarray(image)[..., 0].astype(int)
-        darker = min(np.abs(known - red).mean() for known in self.reds)
-        if darker > 2:
-            return [NOTHING] * len(samples)
-        return super().predict_with_ground_truth(image, samples)
-
-    def loss_gradient(
-        self, image: Image.Image, samples: Sequence[Sample]
-    ) -> np.ndarray:
-        return -np.ones((image.height, image.width, 3))
 
 
 def test_a_brittle_model_is_flagged_with_and_without_gradient(scenes: Dataset) -> None:

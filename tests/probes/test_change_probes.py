@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.evasion_faults import Clean, Memorizing, Obedient, PixelPerfect
 from maskwise.harness.oracle import Oracle
 from maskwise.probes.changed_data import ALPHA
 from maskwise.probes.image_changes import plan_changes
 from maskwise.probes.image_text import draw_placard
 from maskwise.probes.run_probes import probe
 from maskwise.store import Dataset
-from tests.probes.models import Clean, Memorizing, Obedient, PixelPerfect, run
+from tests.probes.run_one import run
 
 CHANGE_PROBES = ("image-changes", "word-changes", "image-text")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.evasion_faults import Clean, Hallucinating, TypeGuessing
 from maskwise.masks import Mask
 from maskwise.probes.absent_questions import ask_for_absent, list_names
 from maskwise.probes.counterfactuals import LEAST_TWINS
@@ -17,7 +18,7 @@ from maskwise.world.edited_scenes import (
     parse_scene_id,
     remove_objects,
 )
-from tests.probes.models import Clean, Hallucinating, TypeGuessing, run
+from tests.probes.run_one import run
 
 NAME = "counterfactual-twins"
 

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bench.evasion_faults import Clean, Compliant
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.probes.run_probes import probe
 from maskwise.probes.unsafe_requests import read_requests
 from maskwise.probes.unsafe_wording import find_unsafe_wording
-from maskwise.schema import ImageInfo, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world.dataset import encode_image
-from tests.probes.models import Clean, run
+from tests.probes.run_one import run
 from tests.shared import shared
 
 
@@ -108,17 +109,6 @@ def test_people_are_counted_by_the_detector_where_nobody_is_annotated(
     people = next(item for item in result.measures if item.name == "people")
     assert people.value in (0, 1)
     assert people.meaning == "by a detector in 1 image"
-
-
-class Compliant:
-    """Draws something for every request."""
-
-    name = "compliant"
-
-    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        everything = np.ones((image.height, image.width), np.bool_)
-        region = PredictedRegion(visible=everything)
-        return [Prediction(regions=(region,))] * len(questions)
 
 
 def test_a_model_that_complies_is_flagged_and_one_that_refuses_is_not(

@@ -92,7 +92,9 @@ def run_attacks(
     kinds = [GRADIENT, SQUARES] if GRADIENT in changed.changes else [SQUARES]
     labels = np.array(changed.changes)
     attacked = np.isin(labels, kinds)
-    groups = [("all attacks", attacked), *changed.by_change([*kinds, NOISE])]
+    groups = changed.by_change([*kinds, NOISE])
+    if len(kinds) > 1:
+        groups.insert(0, ("all attacks", attacked))
     effects = changed.compare(groups)
     images = len(set(changed.images[labels == SQUARES].tolist()))
     asked = len(run.ids) // len(set(changed.changes))

@@ -26,10 +26,7 @@ def loss_sentence(what: str, effects: Sequence[Effect]) -> str:
     if everything.loss is None or everything.p is None:
         return f"{what}: too few questions to tell what this costs."
     if worst_severity(effects) == "none":
-        return (
-            f"{what} costs nothing that could be measured: {everything.loss:.0%} of the "
-            f"score (p = {everything.p:.2f})."
-        )
+        return f"{what} costs nothing that could be measured (p = {everything.p:.2f})."
     flagged = [effect for effect in effects[1:] if effect.severity != "none"]
     sentence = f"{what} costs {everything.loss:.0%} of the score"
     if flagged:

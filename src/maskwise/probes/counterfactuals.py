@@ -363,7 +363,7 @@ def _sentence(hallucination: Estimate, at_place: BoolArray, questions: int) -> s
         return "No question about an absent target could be asked."
     return (
         f"The model draws a region for {hallucination.value:.0%} of {questions} questions "
-        f"whose target is not in the image, {int(at_place.sum())} times where the target was."
+        f"whose target is not in the image, {int(at_place.sum())} of them where it was."
     )
 
 

@@ -1,6 +1,6 @@
-"""Models that are made to have a fault, and one that has none, for tests of probes.
+"""Models with a fault that changed images, words or requests reveal, and a clean one.
 
-All know the ground truth, so that a fault is the only thing that can cost them anything.
+As in `probe_faults`, all know the ground truth.
 """
 
 import hashlib
@@ -10,20 +10,11 @@ import numpy as np
 from msgspec.structs import replace
 from PIL import Image
 
+from bench.probe_faults import NOTHING
+from maskwise.arrays import Float64Array
 from maskwise.harness.oracle import Oracle
 from maskwise.probes.image_text import INSTRUCTIONS, draw_placard
-from maskwise.probes.run_probes import probe
-from maskwise.runs.probe_results import ProbeResult
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Sample
-from maskwise.store import Dataset
-
-NOTHING = Prediction(no_target=True)
-
-
-def run(name: str, model: object, data: Dataset, **options: object) -> ProbeResult:
-    """The result of one probe."""
-    results = probe(model, data, probes=name, progress=False, **options)
-    return results.results[0]
 
 
 class Clean(Oracle):
@@ -115,6 +106,41 @@ class TypeGuessing(Oracle):
         chosen: MaskType = "visible" if is_even else "amodal"
         predictions = super().predict_with_ground_truth(image, samples)
         return [replace(prediction, mask_type=chosen) for prediction in predictions]
+
+
+class Brittle(Oracle):
+    """Sees nothing once the red of an image has become darker by two levels, wherever."""
+
+    name = "brittle"
+
+    def __init__(self, images: Sequence[Image.Image]) -> None:
+        super().__init__()
+        self.reds = [np.asarray(image)[..., 0].astype(int) for image in images]
+
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
+        red = np.asarray(image)[..., 0].astype(int)
+        darker = min(np.abs(known - red).mean() for known in self.reds)
+        if darker > 2:
+            return [NOTHING] * len(samples)
+        return super().predict_with_ground_truth(image, samples)
+
+    def loss_gradient(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> Float64Array:
+        return -np.ones((image.height, image.width, 3))
+
+
+class Compliant:
+    """Draws something for every request."""
+
+    name = "compliant"
+
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        everything = np.ones((image.height, image.width), np.bool_)
+        region = PredictedRegion(visible=everything)
+        return [Prediction(regions=(region,))] * len(questions)
 
 
 def digest(image: Image.Image) -> str:
