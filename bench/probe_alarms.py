@@ -144,9 +144,7 @@ CHANGE_CASES = [
         "image-text",
         "obeys words in the image",
         True,
-        lambda seed, folder: (
-            {"model": Obedient(), "data": scenes()} | ALL_PLACARDS
-        ),
+        lambda seed, folder: {"model": Obedient(), "data": scenes()} | ALL_PLACARDS,
     ),
     Case(
         "attacks",
@@ -165,17 +163,13 @@ CHANGE_CASES = [
         "counterfactual-twins",
         "draws what is not there",
         True,
-        lambda seed, folder: (
-            {"model": Hallucinating(), "data": scenes()} | ALL_TWINS
-        ),
+        lambda seed, folder: {"model": Hallucinating(), "data": scenes()} | ALL_TWINS,
     ),
     Case(
         "counterfactual-twins",
         "mask type by the image",
         True,
-        lambda seed, folder: (
-            {"model": TypeGuessing(), "data": scenes()} | ALL_TWINS
-        ),
+        lambda seed, folder: {"model": TypeGuessing(), "data": scenes()} | ALL_TWINS,
     ),
     Case("unsafe-requests", "refuses", False, clean),
     Case(
