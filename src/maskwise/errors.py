@@ -17,7 +17,24 @@ MaskwiseError                 base; the command line prints it without a traceba
 """
 
 import difflib
+import errno
 from collections.abc import Iterable
+
+DISK_ERRORS = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENAMETOOLONG,
+        errno.ENOTDIR,
+    }
+)
+"""Errors of the system that are no mistake of the program: the user has to make room, or to choose another place."""
 
 
 class MaskwiseError(Exception):

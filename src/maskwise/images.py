@@ -45,6 +45,12 @@ MAX_SIDE = 65_535
 STRIP_PIXELS = 2**22
 """Pixels that are converted at once where the conversion takes more memory than its result."""
 
+END_MARKS = (b"\xff\xd9", b"IEND\xaeB`\x82")
+"""The last bytes of a JPEG and of a PNG."""
+
+TAIL_BYTES = 4096
+"""Bytes at the end of a file in which its end mark is looked for, behind what fills it up."""
+
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -79,6 +85,27 @@ def image_size(image: ImageFile) -> tuple[int, int]:
         return (
             opened.size if _orientation(opened) < 5 else (opened.height, opened.width)
         )
+
+
+def check_complete(image: ImageFile) -> None:
+    """ImageError for a file that was cut off. A JPEG or PNG whose last bytes are its end mark is not decoded."""
+    tail = image[-TAIL_BYTES:] if isinstance(image, bytes) else _read_tail(image)
+    # Some cameras and tools fill the file up.
+    is_ended = tail.rstrip(b"\0\r\n ").endswith(END_MARKS)
+    if not is_ended:
+        open_image(image)
+
+
+def _read_tail(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL_BYTES))
+            return file.read()
+    except FileNotFoundError:
+        raise ImageError(f"{path} does not exist") from None
+    except OSError as error:
+        raise ImageError(f"{path} cannot be read: {error}") from error
 
 
 def resolve_inside(root: str | os.PathLike[str], relative: str) -> Path:

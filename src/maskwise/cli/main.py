@@ -1,6 +1,5 @@
 """The command line: one program with the commands of `commands.py`, each loaded when it is given."""
 
-import errno
 import logging
 import sys
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import maskwise
 from maskwise import logs
 from maskwise.cli.commands import list_commands
 from maskwise.cli.lazy import HelpfulGroup
-from maskwise.errors import MaskwiseError
+from maskwise.errors import DISK_ERRORS, MaskwiseError
 from maskwise.terminal import echo
 
 
@@ -73,22 +72,6 @@ def options(
     """
     level = "debug" if debug else "info" if verbose else None
     logs.configure(level)
-
-
-DISK_ERRORS = frozenset(
-    {
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EFBIG,
-        errno.EROFS,
-        errno.EACCES,
-        errno.EPERM,
-        errno.EIO,
-        errno.EMFILE,
-        errno.ENAMETOOLONG,
-    }
-)
-"""Errors of the system that are no mistake of the program: the user has to make room, or to choose another place."""
 
 
 def main() -> None:

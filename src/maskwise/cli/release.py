@@ -136,12 +136,26 @@ def release(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     _warn_of_licenses(plan, manifest.license)
+    _warn_of_masks(plan)
     if push is not None:
         _push(out, push, public=public, as_json=as_json)
     elif as_json:
         print_json({"release": str(out), "manifest": manifest})
     if not as_json:
         _print_release(manifest, out)
+
+
+def _warn_of_masks(plan: "PlannedRelease") -> None:
+    """Warn of masks that contradict each other; the card counts them."""
+    from maskwise.builder.release.measured import count_visible_outside
+
+    outside = count_visible_outside(plan.dataset)
+    if outside:
+        echo(
+            f"maskwise: warning: {outside:,} regions of this release have visible pixels outside their amodal mask; "
+            "`maskwise validate` lists them",
+            err=True,
+        )
 
 
 def _warn_of_licenses(plan: "PlannedRelease", license: str) -> None:

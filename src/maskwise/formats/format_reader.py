@@ -14,6 +14,7 @@ from maskwise.formats.annotation_format import (
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostic, Diagnostics
 from maskwise.formats.read_context import ImageFolder, ReadContext
+from maskwise.images import check_complete
 from maskwise.store import DatasetWriter
 
 DIAGNOSTICS = "diagnostics.jsonl"
@@ -93,6 +94,9 @@ def convert_annotations(
             for diagnostic in early:
                 diagnostics.sink(diagnostic)
             for done, annotated in enumerate(annotated_images.images, 1):
+                progress(done, annotated_images.total)
+                if _is_damaged(annotated, context):
+                    continue
                 _add(
                     writer,
                     _embed(annotated, context.images)
@@ -100,7 +104,6 @@ def convert_annotations(
                     else annotated,
                 )
                 _count(kept, annotated)
-                progress(done, annotated_images.total)
         _check_kept(format, context, kept)
     progress(annotated_images.total, annotated_images.total)
     return ReadSummary(
@@ -113,6 +116,30 @@ def convert_annotations(
         warnings=dict(diagnostics.warnings.most_common()),
         compared=_compare(format, context.split, kept),
     )
+
+
+def _is_damaged(annotated: AnnotatedImage, context: ReadContext) -> bool:
+    """Whether the file of an image is cut off; such an image is skipped, with its questions."""
+    image = annotated.image
+    source: bytes | Path | None = annotated.data
+    if source is None and image.path is not None and context.images is not None:
+        file = context.images.root / image.path
+        # A missing file was reported already, where the format needs it.
+        source = file if file.is_file() else None
+    if source is None:
+        return False
+    try:
+        check_complete(source)
+    except ImageError as error:
+        context.diagnostics.skip(
+            "damaged image",
+            file=str(image.path or context.annotations),
+            record=f"image {image.id}",
+            expected="a complete image file",
+            found=str(error),
+        )
+        return True
+    return False
 
 
 def _add(writer: DatasetWriter, annotated: AnnotatedImage) -> None:

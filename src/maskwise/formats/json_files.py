@@ -1,5 +1,6 @@
 """JSON files as typed records: an invalid file is an error, an invalid record is a diagnostic."""
 
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,9 @@ T = TypeVar("T")
 
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for text that is not JSON, not UTF-8 or nested too deeply."""
+
+NON_NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
+"""Texts of JSON, and what some programs write for numbers that are none."""
 
 MAX_BYTES = 2**33
 """The largest annotation file read. The largest published one has some hundred megabytes."""
@@ -28,13 +32,29 @@ def read_json(
 
 
 def decode_json(text: bytes | msgspec.Raw, type: type[T], path: Path) -> T:
-    """The text of a file as `type`; `path` is named in errors."""
+    """The text of a file as `type`; `path` is named in errors.
+
+    NaN and Infinity, which JSON does not have, become texts: they make the record invalid that they are in.
+    """
     try:
-        return decoder(type).decode(text)
+        return decoder(type).decode(_quote_non_numbers(text))
     except BROKEN as error:
         raise FormatError(
             f"{path} does not follow its format: {_reason(error)}"
         ) from None
+
+
+def _quote_non_numbers(text: bytes | msgspec.Raw) -> bytes:
+    """JSON with texts in place of NaN and Infinity outside of texts."""
+    data = bytes(text)
+    if b"NaN" not in data and b"Infinity" not in data:
+        return data
+    return NON_NUMBERS.sub(_quote_match, data)
+
+
+def _quote_match(match: re.Match[bytes]) -> bytes:
+    word = match[0]
+    return word if word.startswith(b'"') else b'"' + word + b'"'
 
 
 def decode_record(

@@ -4,6 +4,7 @@ release.json                                 what the release holds, with size a
 data/SPLIT-00000-of-00001.parquet            one row per image, as in `huggingface.py`
 README.md, BENCHMARK_CARD.md, card.yaml      the cards
 croissant.json                               Croissant metadata
+provenance.jsonl                             who wrote, verified and reviewed each sample
 SHA256SUMS                                   of all other files; `sha256sum -c SHA256SUMS` checks them
 """
 

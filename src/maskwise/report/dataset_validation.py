@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from maskwise.arrays import Int32Array, Int64Array
 from maskwise.errors import ImageError, MaskError, MaskwiseError
-from maskwise.images import image_size, resolve_inside
+from maskwise.images import check_complete, image_size, resolve_inside
 from maskwise.masks import Masks, pair_areas
 from maskwise.store import MASK_KINDS, Dataset, MaskColumn
 
@@ -265,8 +265,11 @@ def _check_images(dataset: Dataset) -> Iterator[Finding]:
         try:
             if data.is_valid:
                 size = image_size(data.as_py())
+                check_complete(data.as_py())
             elif path is not None and dataset.image_root is not None:
-                size = image_size(resolve_inside(dataset.image_root, path))
+                file = resolve_inside(dataset.image_root, path)
+                size = image_size(file)
+                check_complete(file)
             else:
                 continue
         except ImageError as error:

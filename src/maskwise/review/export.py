@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import select
 
+from maskwise.builder.lineage import AGREEMENT, PROVENANCE, REVIEWED
+from maskwise.builder.lineage import read_provenance as read_lines
 from maskwise.errors import StoreError
 from maskwise.review import tables
 from maskwise.review.audit_log import decode_edit, to_iso
@@ -22,11 +24,10 @@ from maskwise.review.items import FLAGS_TAG
 from maskwise.review.records import ControlAnswer, EditedSample, Verdict
 from maskwise.review.region_versions import merge_region_versions
 from maskwise.review.review import Review
+from maskwise.review.statistics import compute_review_stats
 from maskwise.schema import Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.store.folder import refuse_source_folder
-
-PROVENANCE = "provenance.jsonl"
 
 EXPORTED = ("accepted", "fixed")
 """The statuses of samples that are written; open, disputed and rejected ones are counted."""
@@ -47,10 +48,13 @@ class ProvenanceDecision(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was decided about a sample. decided_by: `review`, `adjudication` or `control`; renamed: ids of regions."""
+    """What was decided about a sample. decided_by: `review`, `adjudication` or `control`; renamed: ids of regions;
+    origin: who wrote the sample, where its dataset says so.
+    """
 
     sample: str
     status: str
+    origin: dict[str, Any] = {}
     decided_by: str | None = None
     decisions: list[ProvenanceDecision] = []
     renamed: dict[str, str] = {}
@@ -90,7 +94,11 @@ def export_review(
         )
     written_statuses = set(statuses) - {REJECTED} if keep_undecided else EXPORTED
     root = None if dataset.image_root is None else str(dataset.image_root.resolve())
-    about = dict(dataset.manifest.about) | {"reviewed": _describe(statuses)}
+    origins = read_lines(dataset.path)
+    about = dict(dataset.manifest.about) | {
+        REVIEWED: _describe(statuses),
+        AGREEMENT: _describe_agreement(review),
+    }
     written = 0
     images = 0
     with (
@@ -110,7 +118,9 @@ def export_review(
             images += bool(exported)
             for sample in samples:
                 line = msgspec.structs.replace(
-                    lines[sample.id], renamed=renamed.get(sample.id, {})
+                    lines[sample.id],
+                    origin=origins.get(sample.id, {}),
+                    renamed=renamed.get(sample.id, {}),
                 )
                 file.write(msgspec.json.encode(line) + b"\n")
     return ExportSummary(
@@ -203,6 +213,20 @@ def _to_provenance(
 
 def _describe(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+
+
+def _describe_agreement(review: Review) -> str:
+    """How far reviewers of the same samples agreed, in words."""
+    with review.database.read() as connection:
+        agreement = compute_review_stats(connection).agreement
+    if not agreement.items:
+        return "no sample was reviewed twice"
+    text = f"{agreement.equal} of {agreement.items} samples reviewed twice have equal verdicts"
+    if agreement.alpha is not None:
+        text += f", Krippendorff's alpha {agreement.alpha:.3f}"
+    if agreement.mask_iou is not None:
+        text += f", mean IoU of {agreement.masks} masks that two edited {agreement.mask_iou:.3f}"
+    return text
 
 
 def read_provenance(dataset: str | os.PathLike[str]) -> list[Provenance]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from maskwise import __version__
 from maskwise.arrays import UInt8Array
-from maskwise.errors import StoreError
+from maskwise.errors import DISK_ERRORS, StoreError
 from maskwise.masks.batch import ARROW_TYPE
 from maskwise.store.atomic import PARTIAL, atomic_write, sync_folder
 from maskwise.store.lock import locked
@@ -228,15 +228,30 @@ def staged(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """
     _check_free(path, overwrite)
     folder = path.with_name(f".{path.name}{PARTIAL}")
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, f"{path} is being written by another process"):
-        _clear(folder)
-        try:
-            yield folder
-            _check_free(path, overwrite)
-            _replace_folder(folder, path)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    with _disk_errors(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder, f"{path} is being written by another process"):
+            _clear(folder)
+            try:
+                yield folder
+                _check_free(path, overwrite)
+                _replace_folder(folder, path)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """A full disk or a folder that cannot be written as StoreError with the name of the folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno)}; make room or choose another place. "
+            "No part of it was left behind"
+        ) from error
 
 
 def refuse_source_folder(out: Path, sources: Iterable[Path]) -> None:

@@ -14,13 +14,21 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 import maskwise as mw
+from maskwise.builder.release.measured import count_visible_outside
 from maskwise.builder.release.release import SplitOptions, plan_release, write_release
 from maskwise.datasets import find_dataset
 from maskwise.errors import MaskwiseError, ReleaseError, StoreError, UnknownNameError
 from maskwise.formats import convert_annotations, find_format
 from maskwise.formats.release_folder import read_release
+from maskwise.schema import Region
 from maskwise.store import Dataset, DatasetWriter
-from tests.builder.release.made import SIZE, encode, make_card, make_dataset
+from tests.builder.release.made import (
+    SIZE,
+    encode,
+    make_card,
+    make_dataset,
+    rectangle,
+)
 from tests.cli.commands import fail, run
 
 pytestmark = [
@@ -117,10 +125,17 @@ def test_a_dataset_without_questions_is_refused(dataset: Dataset) -> None:
 
 
 def test_datasets_loads_images_masks_and_questions(
-    dataset: Dataset, release: Path, tmp_path: Path
+    dataset: Dataset,
+    release: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     datasets = pytest.importorskip("datasets")
     loaded = datasets.load_dataset(str(release), cache_dir=str(tmp_path / "cache"))
+    warnings = [
+        record.message for record in caplog.records if record.levelname == "WARNING"
+    ]
+    assert warnings == [], "`datasets` understands the whole card"
     assert {name: len(split) for name, split in loaded.items()} == {
         name: split.images for name, split in read_release(release).splits.items()
     }
@@ -490,3 +505,64 @@ def test_from_annotations_to_a_released_and_evaluated_benchmark(
     evaluated = mw.load_run(tmp_path / "run")["strict"]
     assert float(evaluated["giou"]) > 0.2
     assert read_release(tmp_path / "released").about["recipe"] == "r2sm"
+
+
+def test_lineage_fills_the_card_and_a_file_with_a_line_per_sample(
+    tmp_path: Path,
+) -> None:
+    """A dataset that a model wrote, a verifier checked and people reviewed."""
+    about = {
+        "recipe": "mmr",
+        "writer": "openai",
+        "writer_model": "gpt-5-mini",
+        "prompt_sha256": "ab" * 32,
+        "prices_as_of": "2026-11-05",
+        "filters": "min_area=0.0005",
+        "verifier": "anthropic/claude-sonnet-5",
+        "verified": "20 agree, 10 disagree",
+        "reviewed": "28 accepted, 2 rejected",
+        "review_agreement": "9 of 10 samples reviewed twice have equal verdicts",
+    }
+    dataset = make_dataset(tmp_path / "data", about=about)
+    first = dataset.samples.id[0]
+    line = {"sample": first, "writer": "openai", "verified": "agree"}
+    (tmp_path / "data" / "provenance.jsonl").write_text(json.dumps(line) + "\n")
+    card = make_card()
+    card["data"]["annotation"] = ""
+    card["methodology"]["validation"] = "tbd"
+    write_release(plan_release(dataset), tmp_path / "out", card, version="1.0.0")
+    written = yaml.safe_load((tmp_path / "out" / "card.yaml").read_text())
+    annotation = written["data"]["annotation"]
+    assert "written by gpt-5-mini (openai; recipe mmr, prompt abababab" in annotation
+    assert "min_area=0.0005" in annotation
+    validation = written["methodology"]["validation"]
+    for part in ("claude-sonnet-5", "20 agree", "28 accepted", "9 of 10 samples"):
+        assert part in validation
+    lines = (tmp_path / "out" / "provenance.jsonl").read_text().splitlines()
+    assert len(lines) == len(dataset)
+    assert json.loads(lines[0]) == line
+    assert "provenance.jsonl" in (tmp_path / "out" / "SHA256SUMS").read_text()
+
+
+def test_what_the_card_file_says_wins_over_the_lineage(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "data", about={"writer": "grammar"})
+    write_release(plan_release(dataset), tmp_path / "out", make_card(), version="1")
+    written = yaml.safe_load((tmp_path / "out" / "card.yaml").read_text())
+    assert written["data"]["annotation"] == make_card()["data"]["annotation"]
+
+
+def test_visible_pixels_outside_the_amodal_mask_are_counted_on_the_card(
+    tmp_path: Path,
+) -> None:
+    def region(number: int) -> Region:
+        visible = rectangle(1, 1, 4 + (number < 3), 4)
+        return Region(
+            id="cup", name="cup", visible=visible, amodal=rectangle(1, 1, 4, 4)
+        )
+
+    dataset = make_dataset(tmp_path / "data", images=10, region=region)
+    assert count_visible_outside(dataset) == 3
+    statistics = plan_release(dataset).facts.statistics
+    assert "regions with visible pixels outside the amodal mask: 3" in statistics
+    right = plan_release(make_dataset(tmp_path / "right")).facts.statistics
+    assert not any("outside the amodal mask" in line for line in right)

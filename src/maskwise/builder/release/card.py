@@ -128,8 +128,8 @@ def complete_card(
     for section, field, is_list in card_fields():
         name = f"{section}.{field}"
         value = given.get(section, {}).get(field)
-        if name == "data.source" and _is_blank(value):
-            value = measured.source
+        if _is_blank(value):
+            value = known_fields(measured).get(name, value)
         if _is_blank(value):
             value = [] if is_list else ""
             blank += [] if name in OPTIONAL else [name]
@@ -159,6 +159,15 @@ def complete_card(
     for language in card.benchmark_details.languages:
         to_language_code(language)
     return card, release
+
+
+def known_fields(measured: MeasuredFacts) -> dict[str, str]:
+    """Fields that the dataset itself fills, unless the card file says something else."""
+    return {
+        "data.source": measured.source,
+        "data.annotation": measured.annotation,
+        "methodology.validation": measured.validation,
+    }
 
 
 def _check_risks(card: BenchmarkCard) -> None:
@@ -199,7 +208,7 @@ def card_template(measured: MeasuredFacts) -> str:
         hint = HINTS.get(name, "")
         marks = "; ".join(filter(None, ["optional" if name in OPTIONAL else "", hint]))
         lines += [f"  # {marks}"] if marks else []
-        default = DEFAULTS.get(name, measured.source if name == "data.source" else "")
+        default = DEFAULTS.get(name, known_fields(measured).get(name, ""))
         lines.append(f"  {field}: {_to_yaml(default or ([] if is_list else ''))}")
     return "\n".join(lines) + "\n"
 

@@ -74,11 +74,23 @@ def _header(
         "dataset_info": {
             "features": features_to_yaml(FEATURES),
             "splits": [
-                {"name": name, "num_examples": split.images}
+                {
+                    "name": name,
+                    "num_bytes": _count_bytes(manifest, name),
+                    "num_examples": split.images,
+                }
                 for name, split in manifest.splits.items()
             ],
         },
     }
+
+
+def _count_bytes(manifest: ReleaseManifest, split: str) -> int:
+    """The size of the files of a split."""
+    start = f"{DATA}/{split}-"
+    return sum(
+        facts.bytes for name, facts in manifest.files.items() if name.startswith(start)
+    )
 
 
 def features_to_yaml(features: dict[str, Any]) -> list[dict[str, Any]]:

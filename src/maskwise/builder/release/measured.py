@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maskwise.builder.lineage import describe_annotation, describe_validation
 from maskwise.formats.release_folder import ReleaseSplit
+from maskwise.masks import pair_areas
 from maskwise.report.dataset_stats import DatasetStats, compute_dataset_stats
 from maskwise.store import Dataset
 
@@ -16,7 +18,9 @@ LISTED = 10
 
 
 class MeasuredFacts(NamedTuple):
-    """What a card says without being told. `source` is empty if the dataset does not name its source."""
+    """What a card says without being told. `source`, `annotation` and `validation` are empty if the dataset does not
+    say where it comes from, who wrote its questions and who checked them.
+    """
 
     counts: dict[str, int]
     splits: dict[str, ReleaseSplit]
@@ -24,6 +28,8 @@ class MeasuredFacts(NamedTuple):
     format: str
     source: str
     statistics: tuple[str, ...]
+    annotation: str = ""
+    validation: str = ""
 
 
 def measure(
@@ -55,7 +61,9 @@ def measure(
         format="Parquet, one row per image, masks as COCO RLE, "
         + ("images embedded" if with_images else "images referenced by file name"),
         source=_source(dataset.manifest.about),
-        statistics=tuple(_statistics(stats, dataset)),
+        statistics=tuple(_statistics(stats, dataset, threads)),
+        annotation=describe_annotation(dataset.manifest.about),
+        validation=describe_validation(dataset.manifest.about),
     )
 
 
@@ -80,7 +88,7 @@ def _source(about: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
+def _statistics(stats: DatasetStats, dataset: Dataset, threads: int) -> list[str]:
     counts = stats.counts
     common = dict(list(stats.categories.items())[:LISTED])
     no_target = int((np.diff(dataset.samples.targets.offsets) == 0).sum())
@@ -102,6 +110,9 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         if common
         else "",
         "licenses of images": _count_licenses(dataset),
+        "regions with visible pixels outside the amodal mask": _name_count(
+            count_visible_outside(dataset, threads)
+        ),
     }
     lines |= {
         f"tag {name}": _join(values)
@@ -109,6 +120,20 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         if name in ("question_type", "source")
     }
     return [f"{name}: {value}" for name, value in lines.items() if value]
+
+
+def count_visible_outside(dataset: Dataset, threads: int = 1) -> int:
+    """How many regions have visible pixels outside their amodal mask, which cannot be."""
+    visible = dataset.regions.masks("visible")
+    amodal = dataset.regions.masks("amodal")
+    rows = np.flatnonzero(visible.present & amodal.present)
+    areas = pair_areas(visible.masks[rows], amodal.masks[rows], threads=threads)
+    return int((areas.a > areas.intersection).sum())
+
+
+def _name_count(count: int) -> str:
+    """A count that is stated only if there is something to count."""
+    return f"{count:,}" if count else ""
 
 
 def _count_licenses(dataset: Dataset) -> str:

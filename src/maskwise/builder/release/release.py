@@ -10,6 +10,7 @@ import msgspec
 
 from maskwise import __version__
 from maskwise.benchmarks import RiskTest
+from maskwise.builder.lineage import PROVENANCE, read_provenance
 from maskwise.builder.release.card import (
     CardFields,
     card_to_markdown,
@@ -112,6 +113,7 @@ def write_release(
             shard_bytes=shard_bytes,
             progress=progress,
         )
+        _write_provenance(plan.dataset, folder / PROVENANCE)
         manifest = ReleaseManifest(
             schema_version=VERSION,
             name=complete.benchmark_details.name,
@@ -163,6 +165,15 @@ def _tagged(samples: tuple[Sample, ...], split: str) -> Iterator[Sample]:
     """The samples with the tag of their split."""
     for sample in samples:
         yield msgspec.structs.replace(sample, tags=sample.tags | {"split": split})
+
+
+def _write_provenance(dataset: Dataset, path: Path) -> None:
+    """Write who wrote, verified and reviewed each sample, as far as the dataset knows."""
+    known = read_provenance(dataset.path)
+    with open(path, "wb") as file:
+        for id in dataset.samples.id:
+            line = known.get(id, {"sample": id})
+            file.write(msgspec.json.encode(line) + b"\n")
 
 
 def _data_files(folder: Path) -> dict[str, FileFacts]:
