@@ -19,6 +19,7 @@ from transformers import (
 )
 
 from maskwise.errors import UnknownNameError
+from maskwise.models.vlm.packing import pack_questions
 
 FAMILIES: dict[str, type[PreTrainedModel]] = {
     "qwen2_vl": Qwen2VLForConditionalGeneration,
@@ -77,7 +78,12 @@ class VisionLanguage(nn.Module):
         features: ImageFeatures,
         image_index: Sequence[int],
     ) -> torch.Tensor:
-        """Last hidden states [questions, tokens, width]; image_index: the image of each question, -1 for none."""
+        """Last hidden states [questions, tokens, width]; image_index: the image of each question, -1 for none.
+
+        inputs: padded at the right. Questions about one image are read as one sequence where the model allows it.
+        """
+        if self._can_pack(image_index):
+            return self._encode_packed(inputs, features, image_index)
         output = self.model.model(
             **inputs,
             **_features_of(features, image_index),
@@ -86,6 +92,46 @@ class VisionLanguage(nn.Module):
         )
         states: torch.Tensor = output.last_hidden_state
         return states
+
+    def _can_pack(self, image_index: Sequence[int]) -> bool:
+        """True if an image has several questions, and the model takes positions and masks of packed questions.
+
+        Eager attention would read a mask of booleans wrongly, and flash attention does not take one.
+        """
+        language = self.model.model
+        attention = self.model.config.get_text_config()._attn_implementation
+        asked = [image for image in image_index if image >= 0]
+        return (
+            hasattr(language, "get_rope_index")
+            and attention == "sdpa"
+            and len(set(asked)) < len(asked)
+        )
+
+    def _encode_packed(
+        self,
+        inputs: dict[str, torch.Tensor],
+        features: ImageFeatures,
+        image_index: Sequence[int],
+    ) -> torch.Tensor:
+        language: Any = self.model.model
+        position_ids, _ = language.get_rope_index(**inputs)
+        packed = pack_questions(inputs, position_ids, image_index)
+        asked = [question for question, image in enumerate(image_index) if image >= 0]
+        # The grid of the first question of each row; all questions of a row have the same image.
+        grids = {image_index[question]: row for row, question in enumerate(asked)}
+        chosen = [grids[image] for image in packed.image_index if image >= 0]
+        output = language(
+            input_ids=packed.input_ids,
+            attention_mask=packed.attention_mask,
+            position_ids=packed.position_ids,
+            mm_token_type_ids=packed.mm_token_type_ids,
+            image_grid_thw=inputs["image_grid_thw"][chosen],
+            **_features_of(features, packed.image_index),
+            use_cache=False,
+            return_dict=True,
+        )
+        states: torch.Tensor = output.last_hidden_state
+        return states.flatten(0, 1)[packed.places]
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """Next-token logits [n, vocabulary] of hidden states [n, width]."""
