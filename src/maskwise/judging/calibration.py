@@ -129,11 +129,13 @@ def _calibrate(
     }
     rows = [row for row, sample in enumerate(run.ids) if sample in said_of]
     cluster = run.clusters[rows]
-    said = np.array([float(said_of[run.ids[row]]) for row in rows])
-    found = np.array([_mean(given.get(run.ids[row])) for row in rows])
+    judge_said = np.array([float(said_of[run.ids[row]]) for row in rows])
+    people_said = np.array([_mean(given.get(run.ids[row])) for row in rows])
     level = run.info.intervals.level
-    weight = best_weight(said, found, ~np.isnan(found))
-    corrected = estimate_share(said, found, cluster, weight=weight, level=level)
+    weight = best_weight(judge_said, people_said, ~np.isnan(people_said))
+    corrected = estimate_share(
+        judge_said, people_said, cluster, weight=weight, level=level
+    )
     image_of = dict(zip(run.ids, run.clusters.tolist()))
     judge_pairs = [
         (said_of[sample], value, image_of[sample])
@@ -155,7 +157,7 @@ def _calibrate(
         people_kappa=_kappa(people_pairs, level),
         judge=judgments.shares[criterion],
         corrected=estimate_value(corrected),
-        people=estimate_value(people_alone(found, cluster, level)),
+        people=estimate_value(people_alone(people_said, cluster, level)),
         weight=weight,
     )
 

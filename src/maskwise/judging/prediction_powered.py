@@ -81,8 +81,8 @@ def estimate_share(
     ).astype(np.float64)
 
     def formula(sums: Float64Array) -> Float64Array:
-        judged, others, found, judged_too, known = sums.T
-        correction = found / known - weight * judged_too / known
+        judged, others, agreed, judged_too, known = sums.T
+        correction = agreed / known - weight * judged_too / known
         corrected: Float64Array = weight * judged / others + correction
         return corrected
 

@@ -38,19 +38,15 @@ def describe_judge(info: JudgeInfo) -> str:
 def describe_verdicts(judgments: Judgments) -> list[str]:
     """How many answers were judged by whom, and which were not, in sentences."""
     total = len(judgments.verdicts) + len(judgments.unjudged)
-    parts = [f"{judgments.count('words') - judgments.doubtful:,} settled by words"]
-    by_model = judgments.count("model")
-    if by_model:
-        parts.append(f"{by_model:,} asked of the model")
-    own = judgments.count("judge")
-    if own:
-        parts.append(f"{own:,} by the given judge")
-    silent = judgments.count("no answer")
-    if silent:
-        parts.append(f"{silent:,} without an answer, counted as wrong")
-    if judgments.doubtful:
-        parts.append(f"{judgments.doubtful:,} doubtful")
-    lines = [f"{count_noun(total, 'question')}: {', '.join(parts)}."]
+    counts = {
+        "settled by words": judgments.count("words"),
+        "asked of the model": judgments.count("model"),
+        "by the given judge": judgments.count("judge"),
+        "without an answer, counted as wrong": judgments.count("no answer"),
+        "doubtful": judgments.doubtful,
+    }
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count]
+    lines = [f"{count_noun(total, 'question')}: {', '.join(parts) or 'none judged'}."]
     if judgments.doubtful:
         lines.append(
             "Doubtful: the words do not settle it, and the verdict is the more likely one; a language model can look "

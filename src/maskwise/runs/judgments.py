@@ -128,8 +128,10 @@ class Judgments(msgspec.Struct, frozen=True, kw_only=True):
         return sum(not verdict.certain for verdict in self.verdicts)
 
     def count(self, origin: Origin) -> int:
-        """Verdicts of one origin."""
-        return sum(verdict.origin == origin for verdict in self.verdicts)
+        """Verdicts of one origin that are certain."""
+        return sum(
+            verdict.certain and verdict.origin == origin for verdict in self.verdicts
+        )
 
 
 class PairVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
