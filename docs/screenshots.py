@@ -1,4 +1,4 @@
-"""Make the screenshots of docs/web.md with Chromium, on scenes of the world: `python docs/screenshots.py`.
+"""Make the screenshots of the documents with Chromium, on scenes of the world: `python -m docs.screenshots`.
 
 Needs the extras web and webtest, and chromium.
 """
@@ -17,7 +17,14 @@ import msgspec
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from bench.planted_errors import plant_errors
+from maskwise.audit.audit import audit
+from maskwise.audit.audit_page import audit_to_html
 from maskwise.harness.evaluate import evaluate
+from maskwise.harness.oracle import Oracle
+from maskwise.report.explanation import explain_run
+from maskwise.report.explanation_page import explained_run_to_html
+from maskwise.report.run_gallery import gallery_to_html
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.project import ProjectOptions
 from maskwise.review.records import NewDecision
@@ -41,6 +48,8 @@ SHOWN_WIDTH = 1100
 COLORS = 256
 SCENES = 24
 SIZE = 480
+NOISES = (2.0, 4.0)
+"""Boundary noise of the oracles in the gallery, in pixels."""
 REASONS = ("bad-mask", "bad-mask", "ambiguous", "wrong-mask-type", "unclear-amodal")
 
 
@@ -56,6 +65,7 @@ def main() -> None:
         )
         shoot_model_pages(browser, path)
         shoot_review_pages(browser, path)
+        shoot_report_pages(browser, path)
         browser.close()
 
 
@@ -149,6 +159,30 @@ def shoot_review_pages(browser: Browser, path: Path) -> None:
         page.wait_for_selector("table")
         save(page, "owner-desktop")
     review.database.close()
+
+
+def shoot_report_pages(browser: Browser, path: Path) -> None:
+    """Why a run loses points, runs side by side, and doubtful labels, of which some were planted."""
+    scenes = Dataset.open(path / "scenes")
+    models: list[Any] = ["tiny", "convex-hull", *(Oracle(noise=n) for n in NOISES)]
+    runs = [evaluate(model, scenes, protocols="strict") for model in models]
+    plant_errors(scenes, path / "planted", share=0.1)
+    planted = Dataset.open(path / "planted")
+    pages = {
+        "explain": explained_run_to_html(explain_run(runs[0])),
+        "gallery": gallery_to_html(runs),
+        "audit": audit_to_html(audit(planted, runs=runs[1:]), planted),
+    }
+    for title, text in pages.items():
+        file = path / f"{title}.html"
+        file.write_text(text, encoding="utf-8")
+        for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
+            page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+            page.goto(file.as_uri())
+            if title == "audit":
+                page.evaluate("document.querySelector('#samples').scrollIntoView()")
+            page.wait_for_timeout(1000)
+            save(page, f"{title}-{name}")
 
 
 def decide_some(review: Review, token: str, count: int, draw: random.Random) -> None:

@@ -63,7 +63,7 @@ def describe(item: DoubtfulSample) -> str:
 def _gallery(
     items: Sequence[DoubtfulSample], dataset: Dataset, runs: Sequence[Run]
 ) -> Gallery:
-    """The samples by their strongest doubt."""
+    """The samples in their order, each under its strongest doubt."""
     row_of = dataset.samples.row
     selected = []
     notes = {}
@@ -82,4 +82,4 @@ def _gallery(
             continue
         rows = run.rows(run.main_protocol())
         shown.append(GalleryRun(shorten(run.name, MAX_NAME), data, rows))
-    return fill_gallery(selected, shown, dataset=dataset, notes=notes)
+    return fill_gallery(selected, shown, dataset=dataset, notes=notes, grouped=False)

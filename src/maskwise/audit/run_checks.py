@@ -17,8 +17,8 @@ from maskwise.arrays import Float64Array
 from maskwise.audit.doubts import Doubt
 from maskwise.audit.mask_checks import RowDoubt
 from maskwise.masks import Masks, PairAreas, boundary_areas, pair_areas
-from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput
-from maskwise.protocols.prediction_columns import PREDICTED
+from maskwise.protocols import GroundTruth, PredictionColumns
+from maskwise.protocols.question_masks import merge_question_masks
 
 Measure = Callable[[Masks, Masks], PairAreas]
 
@@ -34,20 +34,11 @@ def check_against_runs(
     truth: GroundTruth, runs: Sequence[PredictionColumns]
 ) -> Iterator[RowDoubt]:
     """Doubts of two or more runs, each in the order of the truth."""
-    rows = np.arange(len(truth))
-    size = truth.image_size
-    unions = []
-    answered = []
-    targets = Masks.none()
-    for predictions in runs:
-        drawn = ~predictions.no_target[predictions.sample]
-        inputs = ScoringInput(truth, predictions.keep_regions(drawn))
-        overlaps = inputs.overlaps("requested")
-        unions.append(overlaps.pred.unions(rows, size))
-        answered.append(inputs.predictions.state == PREDICTED)
-        targets = overlaps.target.unions(rows, size)
+    merged = [merge_question_masks(truth, predictions) for predictions in runs]
+    unions = [masks.predicted for masks in merged]
+    targets = merged[0].targets
+    everyone = np.logical_and.reduce([masks.answered for masks in merged])
     consensus = _majority(unions)
-    everyone = np.logical_and.reduce(answered)
     fit = _iou(pair_areas, targets, consensus)
     agreement = np.mean([_iou(pair_areas, union, consensus) for union in unions], 0)
     # Two of three runs agree by chance quite often; that is a mean of two thirds.

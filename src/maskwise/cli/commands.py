@@ -10,6 +10,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "score": ("score:score_predictions", "Score predictions made elsewhere"),
         "compare": ("report:compare", "Compare two runs on one dataset"),
+        "gallery": ("gallery:gallery", "Show the predictions of runs side by side"),
         "explain": ("explain:explain", "Say why a run loses points"),
         "ladder": (
             "ladder:ladder",

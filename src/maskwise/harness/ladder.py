@@ -41,6 +41,7 @@ from maskwise.protocols.published_rules import (
 from maskwise.protocols.question_rule import ignored_areas
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.significance import compare_metric
+from maskwise.report.formatting import number_equal
 from maskwise.report.metric_labels import HEADLINE_METRICS
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.runs import Run, load_run
@@ -103,7 +104,8 @@ def ladder(
     truth = GroundTruth.from_dataset(first_dataset)
     targets = measure_targets(truth)
     ladder_inputs = []
-    for name, (_, _, predictions) in zip(_distinct_names(opened), opened):
+    names = number_equal([name for name, _, _ in opened])
+    for name, (_, _, predictions) in zip(names, opened):
         inputs = ScoringInput(truth, predictions, threads=threads, targets=targets)
         ladder_inputs.append(LadderInput(name, inputs))
     described = describe_ladder_dataset(first_dataset, ladder_inputs[0].inputs)
@@ -209,17 +211,6 @@ def _open(
     # The predictions of a run folder all have the same file name.
     name = path.absolute().parent.name if path.name == PREDICTIONS else path.stem
     return name, dataset, read_predictions(path, truth).predictions
-
-
-def _distinct_names(
-    opened: Sequence[tuple[str, Dataset, PredictionColumns]],
-) -> list[str]:
-    """The names of runs; equal ones are numbered."""
-    names: list[str] = []
-    for name, _, _ in opened:
-        same = sum(other.partition(" #")[0] == name for other in names)
-        names.append(f"{name} #{same + 1}" if same else name)
-    return names
 
 
 def _values_under(scores: Scores, cluster: Int64Array, level: float) -> LadderValues:

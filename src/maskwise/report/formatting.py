@@ -1,5 +1,7 @@
 """Numbers and texts as reports print them."""
 
+from collections.abc import Sequence
+
 from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.runs.schema import MetricValue
 
@@ -61,6 +63,15 @@ def format_p(value: float | None) -> str:
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
     """The text, cut to at most `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def number_equal(names: Sequence[str]) -> list[str]:
+    """Names of runs; those that occur again are numbered, as in `run #2`."""
+    numbered: list[str] = []
+    for name in names:
+        same = sum(other.partition(" #")[0] == name for other in numbered)
+        numbered.append(f"{name} #{same + 1}" if same else name)
+    return numbered
 
 
 def _minus(text: str) -> str:

@@ -186,10 +186,11 @@ def fill_gallery(
     *,
     dataset: Dataset | None = None,
     notes: Mapping[int, str] | None = None,
+    grouped: bool = True,
 ) -> Gallery:
-    """Cards for the selected samples, up to the size limit; cards of one kind are adjacent.
+    """Cards for the selected samples, up to the size limit.
 
-    dataset: that of the runs if None. notes: below the ground truth, by row.
+    dataset: that of the runs if None. notes: below the ground truth, by row. grouped: cards of one kind are adjacent.
     """
     dataset = dataset or runs[0].data.dataset
     frames: dict[str, CardImage] = {}
@@ -207,11 +208,11 @@ def fill_gallery(
             note = (notes or {}).get(row)
             yield card if note is None else _with_note(card, note)
 
-    return collect_cards(make_cards())
+    return collect_cards(make_cards(), grouped=grouped)
 
 
-def collect_cards(cards: Iterable[Card]) -> Gallery:
-    """Cards up to the size limit, the first ones first; cards of one kind are adjacent."""
+def collect_cards(cards: Iterable[Card], *, grouped: bool = True) -> Gallery:
+    """Cards up to the size limit, the first ones first. grouped: cards of one kind are adjacent."""
     gallery = Gallery()
     used = 0
     shown: set[str] = set()
@@ -227,7 +228,8 @@ def collect_cards(cards: Iterable[Card]) -> Gallery:
         used += size
         shown.add(card.frame.key)
         gallery.cards.append(card)
-    gallery.cards.sort(key=lambda card: kinds[card.kind])
+    if grouped:
+        gallery.cards.sort(key=lambda card: kinds[card.kind])
     return gallery
 
 
@@ -281,8 +283,9 @@ def make_card(
 
 
 def _with_note(card: Card, note: str) -> Card:
-    """The card with a note below its first panel."""
-    first = replace(card.panels[0], note=shorten(note))
+    """The card with a further note below its first panel."""
+    notes = [text for text in (card.panels[0].note, note) if text]
+    first = replace(card.panels[0], note=shorten(" ".join(notes)))
     return replace(card, panels=(first, *card.panels[1:]))
 
 
