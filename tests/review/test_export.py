@@ -8,6 +8,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
+from maskwise.builder.release.diff import diff_datasets
 from maskwise.errors import StoreError
 from maskwise.formats import find_format
 from maskwise.formats.format_reader import convert_annotations
@@ -93,22 +94,47 @@ def test_an_edited_mask_replaces_the_original_where_all_samples_use_it(
     assert all(sample.targets[0].amodal == WIDE for sample in exported)
 
 
-def test_a_region_that_samples_use_in_two_versions_becomes_two_regions(
+def test_a_corrected_mask_is_an_edit_of_the_region(
     review: Review, tmp_path: Path
 ) -> None:
+    """Another sample was accepted with the mask as it was; the region keeps its id, and `diff` shows an edit."""
     fix(review, 0, amodal=WIDE)
     decide(review, 1)
     export_review(review, tmp_path / "out")
     exported = Dataset.open(tmp_path / "out")
-    assert {region.id for region in exported.regions_of("image-0")} == {
-        "cup",
-        "table",
-        "cup~2",
-    }
-    edited, kept = exported
-    assert (edited.targets[0].id, edited.targets[0].amodal) == ("cup~2", WIDE)
-    assert kept.targets == review.dataset[1].targets
-    assert read_provenance(tmp_path / "out")[0].renamed == {"cup": "cup~2"}
+    assert {region.id for region in exported.regions_of("image-0")} == {"cup", "table"}
+    assert [sample.targets[0].amodal for sample in exported] == [WIDE, WIDE]
+    difference = diff_datasets(review.dataset, exported)
+    assert difference.regions.added == []
+    assert [(change.region, change.kind) for change in difference.masks] == [
+        ("cup", "amodal")
+    ]
+    assert "targets" not in difference.samples.fields
+
+
+def test_masks_corrected_in_two_ways_become_two_regions(
+    review: Review, tmp_path: Path
+) -> None:
+    fix(review, 0, amodal=WIDE)
+    fix(review, 1, amodal=box(2, 2, 6, 6))
+    export_review(review, tmp_path / "out")
+    exported = Dataset.open(tmp_path / "out")
+    assert [sample.targets[0].id for sample in exported] == ["cup", "cup~2"]
+    assert read_provenance(tmp_path / "out")[1].renamed == {"cup": "cup~2"}
+
+
+def test_lineage_has_the_origin_and_the_agreement(
+    review: Review, tmp_path: Path
+) -> None:
+    line = {"sample": "s1", "writer": "grammar", "seed": 3}
+    (review.dataset.path / "provenance.jsonl").write_text(json.dumps(line) + "\n")
+    decide(review, 1)
+    export_review(review, tmp_path / "out")
+    origins = {line.sample: line.origin for line in read_provenance(tmp_path / "out")}
+    assert origins["s1"] == line
+    assert origins["s0"] == {}
+    about = Dataset.open(tmp_path / "out").manifest.about
+    assert about["review_agreement"] == "no sample was reviewed twice"
 
 
 def test_targets_can_be_added_and_drawn_anew(review: Review, tmp_path: Path) -> None:

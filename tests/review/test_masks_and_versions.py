@@ -55,6 +55,15 @@ def test_a_version_that_all_samples_use_replaces_the_original() -> None:
     assert renamed == {}
 
 
+def test_the_only_changed_version_replaces_the_original() -> None:
+    regions, samples, renamed = merge_region_versions(
+        [cup(4)], [sample("s", cup(5)), sample("t", cup(4))]
+    )
+    assert regions == [cup(5)]
+    assert [one.targets for one in samples] == [(cup(5),), (cup(5),)]
+    assert renamed == {}
+
+
 def test_of_several_versions_the_original_keeps_the_id() -> None:
     regions, samples, renamed = merge_region_versions(
         [cup(4)], [sample("s", cup(5)), sample("t", cup(4)), sample("u", cup(6))]
@@ -79,7 +88,7 @@ def test_without_the_original_the_first_version_keeps_the_id() -> None:
 def test_a_new_id_is_one_that_no_region_has() -> None:
     taken = cup(1, "cup~2")
     regions, _, renamed = merge_region_versions(
-        [cup(4), taken], [sample("s", cup(4)), sample("t", cup(6))]
+        [cup(4), taken], [sample("s", cup(5)), sample("t", cup(6))]
     )
     assert renamed == {"t": {"cup": "cup~3"}}
     assert taken in regions

@@ -125,6 +125,10 @@ def _lists(difference: "DatasetDiff") -> dict[str, list[str]]:
         "samples added": difference.samples.added,
         "samples removed": difference.samples.removed,
         "samples changed": changed_samples,
+        "words changed": [
+            f"{change.sample} {change.field}: {change.marked}"
+            for change in difference.words
+        ],
         "masks changed, most different first": changed_masks,
         "images moved to another split": moved_images,
         "card": [_field_line(change) for change in difference.card],

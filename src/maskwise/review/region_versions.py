@@ -1,7 +1,9 @@
 """Several samples may share a region of their image, and a reviewer may change it for one of them.
 
-Where all samples of an image use the same version of a region, that version takes the place of the original. Where they
-use different ones, the original (or the first) keeps the id and each other version becomes a region of its own.
+Where the samples of an image use one changed version of a region, that version takes the place of the original, also in
+samples that were accepted with the original: a region is one thing, and its corrected mask is the mask of that thing.
+Where reviewers changed it in different ways, the original (or the first version) keeps the id and each other version
+becomes a region of its own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +16,7 @@ from maskwise.schema import Region, Sample
 def merge_region_versions(
     regions: Sequence[Region], samples: Sequence[Sample]
 ) -> tuple[list[Region], list[Sample], dict[str, dict[str, str]]]:
-    """Give every version of a region that the samples use an id of its own.
+    """Give every changed version of a region an id of its own; a single one keeps that of the original.
 
     Returns the regions of the image, the samples that fit them, and the new ids of regions by sample id and old id.
     """
@@ -23,6 +25,11 @@ def merge_region_versions(
     taken = merged.keys() | versions.keys()
     final_versions: dict[str, list[Region]] = {}
     for id, used in versions.items():
+        if len(used) == 2 and used[0] == merged.get(id):
+            # Accepted as it was in one sample and corrected in another.
+            final_versions[id] = [used[1], used[1]]
+            merged[id] = used[1]
+            continue
         kept = [used[0]]
         for version in used[1:]:
             new_id = _unused_id(id, taken)

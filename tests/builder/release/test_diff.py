@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from maskwise.builder.release.diff import MaskChange, SplitMove, diff_datasets
 from maskwise.builder.release.release import SplitOptions, plan_release, write_release
 from maskwise.cli import main as cli
+from maskwise.cli.main import app
 from maskwise.schema import Region
 from maskwise.store import Dataset
 from tests.builder.release.made import (
@@ -173,3 +174,20 @@ def test_the_exit_code_says_whether_something_differs(
     same = diff(old.path, old.path)
     assert (same.exit_code, same.output.strip()) == (0, "cups and cups are equal")
     assert diff(old.path, make_dataset(tmp_path / "new", 9).path).exit_code == 1
+
+
+def test_changed_words_are_shown(tmp_path: Path) -> None:
+    old = make_dataset(tmp_path / "old", images=3)
+    new = make_dataset(
+        tmp_path / "new",
+        images=3,
+        question=lambda number: (
+            "the old mug 1 there" if number == 1 else f"the cup {number}"
+        ),
+    )
+    [change] = diff_datasets(old, new).words
+    assert (change.field, change.old) == ("question", "the cup 1")
+    assert change.marked == "the [-cup-]{+old mug+} 1 {+there+}"
+    said = CliRunner().invoke(app, ["diff", str(old.path), str(new.path)]).stdout
+    assert "words changed (1)" in said
+    assert "the [-cup-]{+old mug+} 1 {+there+}" in said

@@ -4,6 +4,7 @@ Images and samples are identified by their ids, regions by image and id. Tables 
 compared.
 """
 
+import difflib
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -33,6 +34,33 @@ class MaskChange(msgspec.Struct, frozen=True, kw_only=True):
     region: str
     kind: MaskKind
     iou: float | None
+
+
+class TextChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A question or answer in other words. None: it is not there."""
+
+    sample: str
+    field: str
+    old: str | None
+    new: str | None
+
+    @property
+    def marked(self) -> str:
+        """The new words with the changes marked as git does: `[-old-]{+new+}`."""
+        before = (self.old or "").split()
+        after = (self.new or "").split()
+        pieces = []
+        matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+        for kind, first, last, start, stop in matcher.get_opcodes():
+            removed = " ".join(before[first:last])
+            added = " ".join(after[start:stop])
+            if kind == "equal":
+                pieces.append(added)
+                continue
+            removed_mark = f"[-{removed}-]" if removed else ""
+            added_mark = f"{{+{added}+}}" if added else ""
+            pieces.append(removed_mark + added_mark)
+        return " ".join(pieces)
 
 
 class SplitMove(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +110,7 @@ class DatasetDiff(msgspec.Struct, frozen=True, kw_only=True):
     regions: RecordChanges
     samples: RecordChanges
     masks: list[MaskChange]
+    words: list[TextChange]
     moves: list[SplitMove]
     card: list[FieldChange]
     measured: list[FieldChange]
@@ -135,6 +164,7 @@ def diff_datasets(
         regions=regions.to_records(),
         samples=samples.to_records(),
         masks=_mask_changes(old, new, masks, threads),
+        words=_text_changes(old, new, samples),
         moves=_moves(old, new),
         card=card,
         measured=measured,
@@ -305,6 +335,27 @@ def _mask_changes(
             changes.append(MaskChange(image=image, region=region, kind=kind, iou=iou))
     # Masks that cannot be compared come first.
     return sorted(changes, key=lambda change: -1 if change.iou is None else change.iou)
+
+
+def _text_changes(
+    old: Dataset, new: Dataset, samples: TableChanges
+) -> list[TextChange]:
+    """The questions and answers of changed samples whose words differ."""
+    rows = {id: row for row, id in enumerate(old.samples.id)}
+    new_rows = {id: row for row, id in enumerate(new.samples.id)}
+    changes = []
+    for (id,), fields in samples.changed.items():
+        for name in ("question", "answer"):
+            if name not in fields:
+                continue
+            before = old.samples.table[name][rows[id]].as_py()
+            after = new.samples.table[name][new_rows[id]].as_py()
+            # The phrases of an answer may differ while its words stay.
+            if before != after:
+                changes.append(
+                    TextChange(sample=id, field=name, old=before, new=after)
+                )
+    return changes
 
 
 def _region_rows(dataset: Dataset) -> dict[Key, int]:
