@@ -352,9 +352,7 @@ def _text_changes(
             after = new.samples.table[name][new_rows[id]].as_py()
             # The phrases of an answer may differ while its words stay.
             if before != after:
-                changes.append(
-                    TextChange(sample=id, field=name, old=before, new=after)
-                )
+                changes.append(TextChange(sample=id, field=name, old=before, new=after))
     return changes
 
 
