@@ -819,6 +819,10 @@ FILTERS = Registry(
             "maskwise.builder.filters.apply_filters:ANSWER_LEAK",
             "A reasoning question contains what the answer calls a target.",
         ),
+        "logical-form": BuiltIn(
+            "maskwise.builder.filters.apply_filters:LOGICAL_FORM",
+            "Not exactly the targets fulfil the logical form of the question.",
+        ),
         "toxic-words": BuiltIn(
             "maskwise.builder.filters.apply_filters:TOXIC_WORDS",
             "The question or the answer contains an offensive word.",

@@ -37,6 +37,8 @@ from maskwise.builder.part_questions import (
 from maskwise.builder.selection import mix
 from tests.builder.sources import box, scene, table_scene, thing
 
+SIZE_WORDS = ("more of the image", "more pixels", "bigger")
+
 FAMILIES = (
     ask_uses,
     ask_two_uses,
@@ -171,7 +173,7 @@ def test_one_of_two_animals_is_singled_out_by_size() -> None:
     by_size = [
         proposal
         for proposal in ask_choices(context)
-        if "takes up more of the image" in proposal.question
+        if any(word in proposal.question for word in SIZE_WORDS)
     ]
     assert by_size
     assert all(proposal.about[0].id == "large" for proposal in by_size)

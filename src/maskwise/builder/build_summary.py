@@ -16,6 +16,7 @@ import numpy as np
 import maskwise
 from maskwise.builder.draft import Draft, SourceImage
 from maskwise.builder.filters import MASK_TYPE_WORDING, FilterCount, FilterResult
+from maskwise.builder.text_baseline import TextBaseline, measure_text_alone
 from maskwise.report.dataset_stats import count_occlusion
 
 WORD_BANDS = (5, 10, 15, 20, 30, 50)
@@ -112,6 +113,8 @@ class BuildSummary(msgspec.Struct, frozen=True, kw_only=True):
     filters: tuple[FilterCount, ...]
     flags: dict[str, int]
     statistics: BuildStatistics
+    text_alone: TextBaseline | None = None
+    """None in summaries of earlier versions."""
 
 
 def summarize_build(
@@ -133,6 +136,7 @@ def summarize_build(
         filters=result.counts,
         flags=dict(flags),
         statistics=_measure(result.kept, images),
+        text_alone=measure_text_alone(result.kept, images),
     )
 
 

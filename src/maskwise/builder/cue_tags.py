@@ -10,6 +10,9 @@ from maskwise.language.intent import CueKind
 
 CUES_TAG = "cues"
 
+CUE_PAIR_TAG = "cue_pair"
+"""Samples of an image with the same value ask the same question with one cue changed."""
+
 
 class Cue(NamedTuple):
     """The kind of a cue and its place, `question[start:end]`."""

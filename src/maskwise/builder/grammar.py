@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from maskwise.builder.facts import RegionFacts
-from maskwise.builder.logical_forms import Form, encode_form
+from maskwise.builder.logical_forms import FORM_TAG, Form, encode_form
 from maskwise.builder.wording import count_noun
 from maskwise.language.word_forms import capitalize_first
-
-FORM_TAG = "logical_form"
 
 MAX_TARGETS = 6
 """More targets than this make an answer that nobody would say."""

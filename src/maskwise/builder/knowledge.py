@@ -210,7 +210,7 @@ def load_knowledge() -> Knowledge:
     taxonomy = Taxonomy(entries)
     names = _names(table, entries, part_entries)
     facts = tuple(_stated_facts(entries, taxonomy, names)) + tuple(
-        _trait_facts(table, taxonomy, entries)
+        _trait_facts(table, taxonomy, entries, names=names)
     )
     part_facts = tuple(_part_facts(part_entries, taxonomy, names))
     facts_of: defaultdict[str, list[Fact]] = defaultdict(list)
@@ -259,12 +259,17 @@ def _canonical(names: Iterable[str], known: Mapping[str, str]) -> list[str]:
 
 
 def _trait_facts(
-    table: Table, taxonomy: Taxonomy, entries: Iterable[Entry]
+    table: Table,
+    taxonomy: Taxonomy,
+    entries: Iterable[Entry],
+    *,
+    names: Mapping[str, str],
 ) -> Iterable[Fact]:
     places = {entry.name: entry.place for entry in entries}
     for trait in table.traits.values():
-        objects = _expand(trait.objects, table)
-        true_of, unsettled = taxonomy.extend(objects, _expand(trait.maybe, table))
+        objects = _canonical(_expand(trait.objects, table), names)
+        maybe = _canonical(_expand(trait.maybe, table), names)
+        true_of, unsettled = taxonomy.extend(objects, maybe)
         place = next((places[name] for name in sorted(objects) if name in places), "")
         yield Fact("does", trait.does, true_of, unsettled, place=place)
         if trait.want is not None:

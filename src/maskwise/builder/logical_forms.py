@@ -27,6 +27,9 @@ Measure = Literal[
     "left", "right", "large", "small", "near", "hidden", "complete", "high", "low"
 ]
 
+FORM_TAG = "logical_form"
+"""The tag of a sample with its form."""
+
 UNKNOWN = 0
 """The number of no region: something in the image that nobody can point at."""
 

@@ -58,18 +58,66 @@ MOST_PROPOSED = 8
 
 PERSON = "person"
 
-MEASURES: dict[Measure, tuple[str, str]] = {
-    "left": ("is farther to the left", "is farthest to the left"),
-    "right": ("is farther to the right", "is farthest to the right"),
-    "large": ("takes up more of the image", "takes up the largest area of the image"),
-    "small": ("takes up less of the image", "takes up the smallest area of the image"),
-    "near": ("is closer to the camera", "is closest to the camera"),
-    "hidden": ("is covered more by other things", "is covered most by other things"),
-    "complete": ("can be seen completely", "can be seen completely"),
-    "high": ("is higher up in the image", "is highest up in the image"),
-    "low": ("is lower down in the image", "is lowest down in the image"),
+MEASURES: dict[Measure, tuple[tuple[str, str], ...]] = {
+    "left": (
+        ("is farther to the left", "is farthest to the left"),
+        ("is nearer to the left edge", "is nearest to the left edge"),
+        ("appears more to the left", "appears most to the left"),
+    ),
+    "right": (
+        ("is farther to the right", "is farthest to the right"),
+        ("is nearer to the right edge", "is nearest to the right edge"),
+        ("appears more to the right", "appears most to the right"),
+    ),
+    "large": (
+        ("takes up more of the image", "takes up the largest area of the image"),
+        ("covers more pixels", "covers the most pixels"),
+        ("looks bigger here", "looks biggest here"),
+    ),
+    "small": (
+        ("takes up less of the image", "takes up the smallest area of the image"),
+        ("covers fewer pixels", "covers the fewest pixels"),
+        ("looks smaller here", "looks smallest here"),
+    ),
+    "near": (
+        ("is closer to the camera", "is closest to the camera"),
+        ("is nearer to the viewer", "is nearest to the viewer"),
+    ),
+    "hidden": (
+        ("is covered more by other things", "is covered most by other things"),
+        ("has more of its body hidden", "has the most of its body hidden"),
+    ),
+    "complete": (("can be seen completely", "can be seen completely"),),
+    "high": (
+        ("is higher up in the image", "is highest up in the image"),
+        ("is nearer to the upper edge", "is nearest to the upper edge"),
+    ),
+    "low": (
+        ("is lower down in the image", "is lowest down in the image"),
+        ("is nearer to the lower edge", "is nearest to the lower edge"),
+    ),
 }
 """Verb phrases for one of two and for one of several."""
+
+AMONG_KINDS = (
+    "Of the {n} {kinds}, which one",
+    "Which of the {n} {kinds}",
+    "Compare the {n} {kinds}: which one",
+    "Among the {kinds}, which one",
+)
+AMONG_PEOPLE = (
+    "Who",
+    "Of all those here, who",
+    "Comparing everyone in view, who",
+    "Of the {n} of them, who",
+)
+AMONG_DESCRIBED = (
+    "Of {np}, which one",
+    "Compare {np}: which one",
+    "Look at {np}. Which one",
+    "Among {np}, which one",
+)
+"""Beginnings of questions for one of several."""
 
 
 class SettledFact(NamedTuple):
@@ -149,14 +197,14 @@ class GrammarContext:
             if noun_class.closed:
                 objects = self.targets_of(OfKind(kind))
                 if 2 <= len(objects) <= MAX_TARGETS:
-                    number = number_word(len(objects))
-                    text = f"Of the {number} {noun_class.plural}, which one"
-                    if kind == PERSON:
-                        text = "Who"
+                    beginnings = AMONG_PEOPLE if kind == PERSON else AMONG_KINDS
+                    text = self.random.choice(beginnings).format(
+                        n=number_word(len(objects)), kinds=noun_class.plural
+                    )
                     groups.append((text, OfKind(kind), objects, kind))
         for item in self.stated:
             if len(item.objects) >= 2 and item.kind != PERSON:
-                text = f"Of {_all(item)}, which one"
+                text = self.random.choice(AMONG_DESCRIBED).format(np=_all(item))
                 groups.append((text, item.form, item.objects, item.kind))
         return groups
 
@@ -218,9 +266,9 @@ def ask_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
 def _answer(item: SettledFact, random: Random) -> AnswerPieces:
     """A sentence that names the objects of a fact."""
     pieces = enumerate_phrases(item.phrases)
-    if item.fact.kind == "does" and random.random() < 0.6:
+    if item.fact.kind == "does":
         return (*pieces, f" {inflect(item.fact, item.objects)}.")
-    if item.fact.kind in ("event", "does"):
+    if item.fact.kind == "event":
         return (*pieces, f" would {base_form(item.fact.text)}.")
     opening = random.choice(("that would be ", "one would choose ", "the answer is "))
     return (opening, *pieces, ".")
@@ -338,7 +386,9 @@ def _clause(item: SettledFact) -> str:
     """The verb phrase after the names of the objects."""
     if item.fact.kind == "use":
         is_plural = len(item.objects) > 1 or item.objects[0].noun.is_plural
-        return f" {'are' if is_plural else 'is'} what one would {base_form(item.fact.text)}"
+        pronoun = "whom" if item.kind == PERSON else "what"
+        verb = base_form(item.fact.text)
+        return f" {'are' if is_plural else 'is'} {pronoun} one would {verb}"
     return f" {inflect(item.fact, item.objects)}"
 
 
@@ -352,7 +402,8 @@ def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
         phrases = context.refer_to(targets)
         if phrases is None:
             continue
-        verb = MEASURES[measure][0 if len(objects) == 2 else 1]
+        verbs = context.random.choice(MEASURES[measure])
+        verb = verbs[0 if len(objects) == 2 else 1]
         answer = (phrases[0], f" {verb}.")
         yield ProposedQuestion(
             f"{text} {verb}?", answer, "choice", tuple(targets), form
@@ -435,7 +486,7 @@ def ask_comparisons(context: GrammarContext) -> Iterator[ProposedQuestion]:
         phrases = context.refer_to(targets)
         if phrases is None:
             continue
-        verb = MEASURES[measure][0]
+        verb = context.random.choice(MEASURES[measure])[0]
         question = f"Which {verb}: {first.description} or {second.description}?"
         answer = (phrases[0], f" {verb}.")
         yield ProposedQuestion(question, answer, "comparison", tuple(targets), form)

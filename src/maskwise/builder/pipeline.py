@@ -36,12 +36,14 @@ from maskwise.builder.build_summary import (
     WriterUsage,
     summarize_build,
 )
-from maskwise.builder.draft import SourceImage, draft_to_sample
+from maskwise.builder.cue_tags import CUES_TAG, encode_cues
+from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
 from maskwise.builder.filters import (
     ClassifyWording,
     FilterOptions,
     FilterResult,
     apply_filters,
+    limit_repeats,
 )
 from maskwise.builder.grammar_writer import write_with_grammar
 from maskwise.builder.language_model import (
@@ -152,7 +154,7 @@ def build_dataset(
             results = _verify(
                 verifying, recipe, images, results, together=together, counts=verified
             )
-        result = merge_results(results)
+        result = limit_repeats(merge_results(results), chosen.filters)
         log.info(
             "%d questions kept, %d rejected", len(result.kept), len(result.rejected)
         )
@@ -169,7 +171,7 @@ def build_dataset(
             verified=dict(verified),
         )
         writer.about |= describe_build(recipe, chosen, facts, model)
-        _write_samples(writer, images, result)
+        _write_samples(writer, images, result, classify)
         _write_rejected(writer.folder / REJECTED, result)
         summary = summarize_build(result, images, build=facts)
         write_build_report(writer.folder, summary, result, images=images)
@@ -407,7 +409,10 @@ def _open_writer(
 
 
 def _write_samples(
-    writer: DatasetWriter, images: SourceImages, result: FilterResult
+    writer: DatasetWriter,
+    images: SourceImages,
+    result: FilterResult,
+    classify: ClassifyWording | None,
 ) -> None:
     """The images that have samples, with all their regions, and the samples, numbered per image."""
     reasons: dict[int, list[str]] = {}
@@ -416,12 +421,14 @@ def _write_samples(
     embedded = images.dataset.images.table["data"]
     source_tags = merged_tags(images.dataset)
     origins: list[SampleOrigin] = []
-    for image_id, drafts in groupby(result.kept, lambda draft: draft.image_id):
+    for image_id, group in groupby(result.kept, lambda draft: draft.image_id):
+        drafts = [*group]
+        cues = _read_cues(drafts, classify)
         image = images[image_id]
         row = images.dataset.images.row[image_id]
         writer.add_image(image.info, image.regions, embedded[row].as_py())
         for number, draft in enumerate(drafts, 1):
-            tags = source_tags(row) | draft.tags
+            tags = source_tags(row) | cues.get(id(draft), {}) | draft.tags
             flags = reasons.get(id(draft), [])
             if flags:
                 tags[FLAGS_TAG] = ",".join(flags)
@@ -430,6 +437,24 @@ def _write_samples(
             writer.add_sample(sample)
             origins.append(_to_origin(sample, flags, writer.about))
     write_provenance(writer.folder / PROVENANCE, origins)
+
+
+def _read_cues(
+    drafts: Sequence[Draft], classify: ClassifyWording | None
+) -> dict[int, dict[str, str]]:
+    """The words that decide the mask type, as a tag for every draft whose writer did not state them."""
+    unread = [
+        draft
+        for draft in drafts
+        if draft.mask_type != "both" and CUES_TAG not in draft.tags
+    ]
+    if classify is None or not unread:
+        return {}
+    predictions = classify([draft.question for draft in unread])
+    return {
+        id(draft): {CUES_TAG: encode_cues(prediction.spans)}
+        for draft, prediction in zip(unread, predictions, strict=True)
+    }
 
 
 def _to_origin(

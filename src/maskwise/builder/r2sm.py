@@ -9,7 +9,7 @@ and thresholds of the paper are not public; these are ours.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from maskwise.builder.cue_tags import CUES_TAG, Cue, encode_cues
+from maskwise.builder.cue_tags import CUE_PAIR_TAG, CUES_TAG, Cue, encode_cues
 from maskwise.builder.facts import RegionFacts
 from maskwise.builder.grammar import AnswerPhrase, ProposedQuestion
 from maskwise.builder.knowledge import load_knowledge
@@ -30,9 +30,6 @@ from maskwise.language.word_forms import capitalize_first
 
 MAX_OBJECTS = 4
 """Objects of one image that are asked about, the occluded ones first."""
-
-PAIR_TAG = "pair"
-"""Samples of an image with the same value ask the same question with one cue changed."""
 
 
 class CuePair(NamedTuple):
@@ -339,7 +336,7 @@ def _fill_pair(
         mask_type=mask_type,
         kind=kind,
         form=form,
-        tags={CUES_TAG: encode_cues([span]), PAIR_TAG: f"{region.number} {kind}"},
+        tags={CUES_TAG: encode_cues([span]), CUE_PAIR_TAG: f"{region.number} {kind}"},
     )
 
 
@@ -398,7 +395,7 @@ def _propose(
     opening = context.random.choice(openings)
     if region.noun.is_plural:
         opening = "these are "
-    ending = ", with its hidden part." if mask_type == "amodal" else "."
+    ending = ", hidden part included." if mask_type == "amodal" else "."
     phrase = AnswerPhrase(context.names[region.id], (region.number,))
     return ProposedQuestion(
         capitalize_first(question),

@@ -20,6 +20,7 @@ from maskwise.builder.filters.filter import (
     FilterOptions,
     FilterResult,
 )
+from maskwise.builder.filters.repeats import limit_repeats
 
 __all__ = [
     "MASK_TYPE_WORDING",
@@ -32,5 +33,6 @@ __all__ = [
     "FilterResult",
     "apply_filters",
     "blind_request",
+    "limit_repeats",
     "load_filters",
 ]

@@ -18,6 +18,7 @@ from maskwise.builder.filters.filter import (
     FilterOptions,
     FilterResult,
 )
+from maskwise.builder.filters.form_check import find_wrong_form
 from maskwise.builder.filters.question_checks import (
     find_answer_leak,
     find_category_leak,
@@ -119,6 +120,12 @@ ANSWER_LEAK = Filter(
     "answer-leak",
     "A reasoning question contains what the answer calls a target.",
     find_answer_leak,
+)
+LOGICAL_FORM = Filter(
+    "Wrong targets",
+    "logical-form",
+    "Not exactly the targets fulfil the logical form of the question, or people would disagree about it.",
+    find_wrong_form,
 )
 TOXIC_WORDS = Filter(
     "Toxic words",

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from maskwise.builder.cue_tags import AnyCue
 from maskwise.builder.draft import Draft, SourceImage
 from maskwise.builder.filters.question_index import QuestionIndex
 
@@ -13,7 +14,7 @@ from maskwise.builder.filters.question_index import QuestionIndex
 class FilterOptions(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """Thresholds. All are shares from 0 to 1."""
+    """Thresholds. All but `max_repeats` are shares from 0 to 1."""
 
     min_area: float = 0.0005
     """Smallest area of a target, of its requested mask, as a share of the image."""
@@ -25,18 +26,25 @@ class FilterOptions(
     """Largest share of the perimeter of a target's box that lies on the image border, for amodal masks."""
     max_similarity: float = 0.8
     """Questions about the same targets are duplicates above this similarity (Dice coefficient of word pairs)."""
+    max_repeats: int = 2
+    """Most questions of a dataset with the same words."""
+    max_alike: float = 0.01
+    """Most questions with the same content words, as a share of all; four are kept in any case."""
     min_wording_probability: float = 0.8
     """The classifier must be this sure that a question asks for another mask type, to flag it."""
 
 
 class WordingPrediction(Protocol):
-    """The mask type that a classifier reads from a question, and its probability."""
+    """The mask type that a classifier reads from a question, its probability, and the words that decide."""
 
     @property
     def mask_type(self) -> str: ...
 
     @property
     def probability(self) -> float: ...
+
+    @property
+    def spans(self) -> Sequence[AnyCue]: ...
 
 
 ClassifyWording = Callable[[Sequence[str]], Sequence[WordingPrediction]]
