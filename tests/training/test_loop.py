@@ -317,6 +317,7 @@ def test_processes_get_different_batches() -> None:
     ]
     assert batches == [[4, 6, 8], [5, 7, 9]]
     assert list(load_batches(lambda n: n, 5, 5)) == []
+    assert list(load_batches(lambda n: n, 2, 9, workers=4)) == list(range(2, 9))
 
 
 def test_sigterm_saves_the_step_that_runs_and_the_run_continues(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ class TrainingTask:
     `validate(network)`: metrics of the network in evaluation mode. All processes call it, and may share the work; the
     metrics that the first one returns are reported.
     `count_tokens(batch)`: the tokens of a batch, for the pace; None for a model without tokens.
+    `loader_workers`: threads that make batches ahead; above 1, `make_batch` has to be safe for several.
     `stored_names`: the weights that checkpoints and the result hold; None: all.
     `ema_decay`: the result is the average of the weights over the steps with this decay; None: the last weights.
     """
@@ -72,6 +73,7 @@ class TrainingTask:
     seed: tuple[int, ...]
     validate: Callable[[Any], dict[str, float]]
     count_tokens: Callable[[Any], int] | None = None
+    loader_workers: int = 1
     stored_names: frozenset[str] | None = None
     ema_decay: float | None = None
 
@@ -283,6 +285,7 @@ class StageLoop:
             self.schedule.last_step * self.forwards,
             process=self.accelerator.process_index,
             processes=self.accelerator.num_processes,
+            workers=self.task.loader_workers,
         )
 
     def _seed_torch(self, forward: int) -> None:

@@ -221,3 +221,20 @@ def test_conversations_that_cannot_be_used_say_what_is_expected(tmp_path: Path) 
     source = open_source(SourceConfig(text=str(path), images=str(tmp_path)))
     with pytest.raises(MaskwiseError):
         source[0]
+
+
+def test_each_category_of_an_image_is_a_question() -> None:
+    source = open_source(SourceConfig(dataset=str(bundled()), questions="categories"))
+    assert len(source) == 48
+    assert source.samples == sum(len(source[index].samples) for index in range(48))
+    item = source[0]
+    names = {region.name for region in item.regions if region.visible}
+    assert {sample.targets[0].name for sample in item.samples} == names
+    for sample in item.samples:
+        (target,) = sample.targets
+        same = [region for region in item.regions if region.name == target.name]
+        assert target.visible is not None
+        assert target.visible.area >= max(region.visible.area for region in same)
+        assert target.name in sample.question
+    with pytest.raises(ValueError, match="needs a `dataset`"):
+        SourceConfig(text="turns.jsonl", questions="categories")

@@ -54,16 +54,18 @@ class WorldScenes(Section, frozen=True, kw_only=True):
 
 class SourceConfig(Section, frozen=True, kw_only=True):
     """Where samples come from: a `dataset` folder (with the folder of its `images`, if they were moved), scenes of the
-    `world`, or `text`, questions and answers without masks, so that the model does not forget how to answer: JSON lines
-    ({"question": ..., "answer": ...}), or a JSON file in the format of LLaVA, whose images are in the folder `images`;
-    without that folder its entries with an image are left out. `expected_images`: the size of a source that is not on
-    this machine, for a dry run.
+    `world`, or `text`, questions and answers without masks, so that the model does not forget how to answer: JSON
+    lines ({"question": ..., "answer": ...}), or a JSON file in the format of LLaVA, whose images are in the folder
+    `images`; without that folder its entries with an image are left out. `questions`: "categories" asks for each
+    category of the regions of a dataset's images in place of its own questions, as LISA does for semantic
+    segmentation. `expected_images`: the size of a source that is not on this machine, for a dry run.
     """
 
     dataset: str | None = None
     images: str | None = None
     world: WorldScenes | None = None
     text: str | None = None
+    questions: Literal["own", "categories"] = "own"
     expected_images: PositiveInt | None = None
 
     def __post_init__(self) -> None:
@@ -72,6 +74,8 @@ class SourceConfig(Section, frozen=True, kw_only=True):
             raise ValueError(
                 "a source needs exactly one of `dataset`, `world` and `text`"
             )
+        if self.questions == "categories" and self.dataset is None:
+            raise ValueError('questions = "categories" needs a `dataset`')
 
 
 class Optimization(Section, frozen=True, kw_only=True):
@@ -234,8 +238,8 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     """A training run. `init`: a model folder (`maskwise export`) or a finished run whose weights it starts from; [vlm]
     may then be left out. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
     `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that
-    are too long). `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0
-    leaves its default.
+    are too long). `log_every`: steps between lines of the training curve. `loader_workers`: threads that prepare
+    batches ahead. `threads`: of torch, per process; 0 leaves its default.
     """
 
     model: Literal["vlm"]
@@ -251,6 +255,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     execution: Execution = Execution()
     precision: Literal["fp32", "bf16"] = "fp32"
     gradient_checkpointing: bool = False
+    loader_workers: PositiveInt = 1
     checkpoint_every: PositiveInt = 250
     keep_checkpoints: PositiveInt = 2
     max_skipped: Share = 0.01

@@ -60,6 +60,7 @@ WITHOUT_EFFECT = (
     "log_every",
     "checkpoint_every",
     "keep_checkpoints",
+    "loader_workers",
     "max_skipped",
     "validation",
     "execution",

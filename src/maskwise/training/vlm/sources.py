@@ -4,7 +4,8 @@ source[index]       the image and its questions, with all its regions; index bel
 """
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from operator import or_
 from pathlib import Path
 from random import Random
 from typing import Protocol
@@ -15,8 +16,9 @@ from PIL import Image
 
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.images import open_image, resolve_inside
+from maskwise.masks import Mask
 from maskwise.models.vlm.batch import ImageQuestions
-from maskwise.schema import Answer, Sample
+from maskwise.schema import Answer, Region, Sample
 from maskwise.store import Dataset
 from maskwise.training.config_file import open_dataset
 from maskwise.training.vlm.augment import Augmentation, augment, choose_questions
@@ -57,7 +59,10 @@ def open_source(config: SourceConfig) -> Source:
         images = None if config.images is None else Path(config.images)
         return TextSource(Path(config.text), images)
     assert config.dataset is not None
-    return DatasetSource(open_dataset(config.dataset, images=config.images))
+    dataset = open_dataset(config.dataset, images=config.images)
+    if config.questions == "categories":
+        return CategorySource(dataset)
+    return DatasetSource(dataset)
 
 
 class DatasetSource:
@@ -80,6 +85,64 @@ class DatasetSource:
         image = samples[0].image_id
         return ImageQuestions(
             self.dataset.open_image(image), samples, self.dataset.regions_of(image)
+        )
+
+
+CATEGORY_QUESTIONS = (
+    "Can you segment the {name} in this image?",
+    "Please segment the {name} in this image.",
+    "What is the {name} in this image? Please respond with a segmentation mask.",
+    "Where is the {name} in this picture? Please output a segmentation mask.",
+    "Mark everything that is {name}.",
+)
+"""How a category is asked for, after the templates of LISA's semantic segmentation data."""
+
+
+class CategorySource:
+    """The images of a dataset folder, with a question per category of their regions.
+
+    The target of a question is all that has the name: semantic segmentation knows no instances.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        names = [
+            {region.name for region in dataset.regions_of(row) if region.name}
+            for row in range(len(dataset.images.id))
+        ]
+        self._rows = [row for row, own in enumerate(names) if own]
+        self.samples = sum(map(len, names))
+        if not self._rows:
+            raise ConfigError(f"{dataset.path} has no regions with a name to ask for")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> ImageQuestions:
+        row = self._rows[index]
+        image_id = self.dataset.images.id[row]
+        regions = self.dataset.regions_of(row)
+        by_name: dict[str, list[Mask]] = {}
+        for region in regions:
+            if region.name and region.visible is not None:
+                by_name.setdefault(region.name, []).append(region.visible)
+        samples = []
+        for number, (name, masks) in enumerate(by_name.items()):
+            wording = CATEGORY_QUESTIONS[(row + number) % len(CATEGORY_QUESTIONS)]
+            target = Region(
+                id=f"{image_id}-{name}", name=name, visible=reduce(or_, masks)
+            )
+            samples.append(
+                Sample(
+                    id=f"{image_id}-{name}",
+                    image_id=image_id,
+                    question=wording.format(name=name),
+                    mask_type="visible",
+                    targets=(target,),
+                )
+            )
+        return ImageQuestions(
+            self.dataset.open_image(row), tuple(samples), tuple(regions)
         )
 
 

@@ -51,6 +51,7 @@ def make_task(
         seed=(config.seed, number),
         validate=validate,
         count_tokens=lambda batch: int(batch.attention_mask.sum()),
+        loader_workers=config.loader_workers,
         stored_names=stored_names,
     )
 
