@@ -369,7 +369,7 @@ def test_a_review_of_an_earlier_version_gets_the_new_columns(
     def age(connection: Any) -> None:
         connection.execute(text("DROP TABLE runs"))
         connection.execute(text("ALTER TABLE project DROP COLUMN mode"))
-        for name in ("row", "left", "right"):
+        for name in ("row", "left", "right", "added"):
             connection.execute(text(f'ALTER TABLE items DROP COLUMN "{name}"'))
         for name in ("ratings", "criteria"):
             connection.execute(text(f"ALTER TABLE decisions DROP COLUMN {name}"))

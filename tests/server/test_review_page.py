@@ -430,6 +430,55 @@ def test_the_help_lists_the_keys_and_screen_readers_hear_the_question(
         assert "Question:" in page.inner_text("#announcer")
 
 
+def test_a_question_is_added_checked_by_another_and_exported(
+    browser: Any, open_review: OpenReview, tmp_path: Path
+) -> None:
+    review = open_review()
+    data = Dataset.open(bundled())
+    token = review.add_reviewer("ada")
+    with serving_review(review) as address, open_page(browser) as page:
+        enter(page, address, token)
+        item = shown(page)
+        question = page.inner_text(".question-text")
+        press(page, "n")
+        page.keyboard.type("Which <b>thing</b> is hidden?")
+        press(page, "Enter", "a")
+        assert "F saves it" in page.inner_text("#message")
+        page.reload()  # what was begun is kept
+        wait_until(page, lambda: shown(page) == item)
+        press(page, "n", "Enter")
+        page.select_option(".add select", index=1)
+        page.click("text=New region")
+        page.keyboard.type("something")
+        press(page, "Enter", "b")
+        box = page.locator("#canvas").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        press(page, "f")
+        wait_until(page, lambda: "Added." in page.inner_text("#message"))
+        assert page.inner_text(".question-text") == question
+        assert review.stats().progress.added == 1
+        press(page, "u")
+        wait_until(page, lambda: "taken back" in page.inner_text("#message"))
+        assert review.stats().progress.withdrawn == 1
+        press(page, "n")
+        page.keyboard.type("Is anything else here?")
+        press(page, "Enter")
+        page.click("#save-addition")
+        wait_until(page, lambda: "Added." in page.inner_text("#message"))
+        decide(page, "a")
+        wait_saved(page)
+        exported = export_review(review, tmp_path / "out", unchecked=True).out
+        first = review.events(0, 500)
+    samples = list(Dataset.open(exported))
+    assert [sample.question for sample in samples if "added_by" in sample.tags] == [
+        "Is anything else here?"
+    ]
+    assert samples[0].id == data[int(item)].id
+    added = [event for event in first if event.kind == "sample_added"]
+    assert b"Which <b>thing</b> is hidden?" in added[0].payload.encode()
+    assert '"name":"something"' in added[0].payload
+
+
 def test_the_owner_sees_progress_and_reasons_and_invites_reviewers(
     browser: Any, open_review: OpenReview
 ) -> None:

@@ -261,6 +261,13 @@ def export(
             show_default="dataset; verdicts with --runs",
         ),
     ] = None,
+    unchecked: Annotated[
+        bool,
+        typer.Option(
+            "--unchecked",
+            help="Also write questions that reviewers added and nobody has checked yet.",
+        ),
+    ] = False,
     db: DatabaseUrl = None,
     images: ImagesFolder = None,
     overwrite: Overwrite = False,
@@ -297,7 +304,7 @@ def export(
         else:
             echo(f"{out}: {count} open samples as tasks")
         return
-    summary = export_review(review, out, overwrite=overwrite)
+    summary = export_review(review, out, overwrite=overwrite, unchecked=unchecked)
     if as_json:
         print_json(
             {

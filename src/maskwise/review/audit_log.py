@@ -1,7 +1,8 @@
 """The audit log: append an event, and apply it to the tables that follow from the log.
 
 Appending and rebuilding use the same function, `apply_event`, so that the state always is what the log says. Kinds of
-events: `project_created`, `runs_added`, `items_added`, `controls_added`, `reviewer_added`, `decided`, `undone`.
+events: `project_created`, `runs_added`, `items_added`, `controls_added`, `reviewer_added`, `decided`, `undone`,
+`sample_added`, `sample_withdrawn`.
 """
 
 import contextlib
@@ -32,6 +33,7 @@ from maskwise.review.consensus import Opinion, settle
 from maskwise.review.database import DamagedReviewError
 from maskwise.review.records import (
     STATUS_OF,
+    AddedSample,
     ControlAnswer,
     DecidedPayload,
     EditedSample,
@@ -154,7 +156,7 @@ def check_event(event: Event) -> None:
     if event.kind not in PAYLOADS:
         raise DamagedReviewError(_damage(event, "unknown kind"))
     payload = decode_payload(event)
-    if event.kind == "decided" and event.item is None:
+    if event.kind in ABOUT_AN_ITEM and event.item is None:
         raise DamagedReviewError(_damage(event, "it names no item"))
     if event.kind == "undone" and "decision" not in payload:
         raise DamagedReviewError(_damage(event, "it names no decision"))
@@ -269,6 +271,36 @@ def _undo(connection: Connection, event: Event) -> None:
         _settle_item(connection, row.item)
 
 
+def _add_sample(connection: Connection, event: Event) -> None:
+    """A reviewer's addition, last in the queue. Its author has a slot that is done, and so gets no other."""
+    added: AddedSample = decode_payload(event)
+    assert event.item is not None
+    last = connection.scalar(select(func.max(tables.items.c.place)))
+    place = 0 if last is None else last + 1
+    values = {
+        "item": event.item,
+        "sample": added.sample,
+        "place": place,
+        "needed": 1,
+        "status": "open",
+        "added": event.payload,
+    }
+    connection.execute(insert(tables.items).values(**values))
+    review = _slot(event.item, 0, "review", place=place)
+    own = _slot(event.item, 1, "addition", place=place, reserved=added.reviewer)
+    own |= {"done": True, "holder": added.reviewer}
+    connection.execute(insert(tables.slots), [review, own])
+
+
+def _withdraw_sample(connection: Connection, event: Event) -> None:
+    same = tables.items.c.item == event.item
+    connection.execute(update(tables.items).where(same).values(status="withdrawn"))
+    connection.execute(delete(tables.slots).where(tables.slots.c.item == event.item))
+
+
+ABOUT_AN_ITEM = ("decided", "sample_added", "sample_withdrawn")
+"""Kinds of events that name an item."""
+
 PAYLOADS: dict[str, Any] = {
     "project_created": dict[str, str | int | float],
     "runs_added": list[dict[str, str | int]],
@@ -277,6 +309,8 @@ PAYLOADS: dict[str, Any] = {
     "reviewer_added": dict[str, str],
     "decided": DecidedPayload,
     "undone": dict[str, str],
+    "sample_added": AddedSample,
+    "sample_withdrawn": dict[str, int],
 }
 """The type of the payload of each kind of event."""
 
@@ -288,6 +322,8 @@ _APPLY: dict[str, Callable[[Connection, Event], None]] = {
     "reviewer_added": _add_reviewer,
     "decided": _decide,
     "undone": _undo,
+    "sample_added": _add_sample,
+    "sample_withdrawn": _withdraw_sample,
 }
 
 

@@ -5,6 +5,7 @@ rejected ones. The tag `review` of a sample says `accepted` or `fixed`, the tag 
 `provenance.jsonl` in the folder has one line per sample of the source, with every decision that counts.
 """
 
+import itertools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from maskwise.builder.lineage import AGREEMENT, PROVENANCE, REVIEWED
 from maskwise.builder.lineage import read_provenance as read_lines
 from maskwise.errors import StoreError
 from maskwise.review import tables
+from maskwise.review.additions import decode_added, to_added_sample
 from maskwise.review.audit_log import decode_edit, to_iso
 from maskwise.review.edits import to_sample
 from maskwise.review.items import FLAGS_TAG
@@ -29,8 +31,13 @@ from maskwise.schema import Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.store.folder import refuse_source_folder
 
-EXPORTED = ("accepted", "fixed")
-"""The statuses of samples that are written; open, disputed and rejected ones are counted."""
+EXPORTED = ("accepted", "fixed", "added")
+"""The statuses of samples that are written; open, disputed and rejected ones are counted. `added`: by a reviewer, and
+checked by nobody yet; only on request.
+"""
+
+UNCHECKED = "unchecked"
+"""The status of additions about which nobody has decided."""
 
 REJECTED = "rejected"
 """The status of samples that a corrected dataset lacks."""
@@ -48,8 +55,8 @@ class ProvenanceDecision(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was decided about a sample. decided_by: `review`, `adjudication` or `control`; renamed: ids of regions;
-    origin: who wrote the sample, where its dataset says so.
+    """What was decided about a sample. decided_by: `review`, `adjudication` or `control`; added_by: the reviewer who
+    added it; renamed: ids of regions; origin: who wrote the sample, where its dataset says so.
     """
 
     sample: str
@@ -57,6 +64,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     origin: dict[str, Any] = {}
     decided_by: str | None = None
     decisions: list[ProvenanceDecision] = []
+    added_by: str | None = None
     renamed: dict[str, str] = {}
 
 
@@ -75,14 +83,22 @@ def export_review(
     *,
     keep_undecided: bool = False,
     overwrite: bool = False,
+    unchecked: bool = False,
 ) -> ExportSummary:
     """Write the accepted dataset as the new folder `out`.
 
     keep_undecided: also samples without a decision, as they are: the whole dataset, corrected where people looked.
+    unchecked: also additions that nobody has checked.
     """
     dataset = review.dataset
     refuse_source_folder(Path(out), [dataset.path])
     lines, edits = _read_decisions(review)
+    additions = _read_additions(review)
+    for sample in itertools.chain.from_iterable(additions.values()):
+        line = lines[sample.id]
+        if line.status == "open":
+            status = "added" if unchecked else UNCHECKED
+            lines[sample.id] = msgspec.structs.replace(line, status=status)
     statuses = Counter(line.status for line in lines.values())
     if not any(statuses[status] for status in (*EXPORTED, REJECTED)):
         raise StoreError(
@@ -92,7 +108,9 @@ def export_review(
         raise StoreError(
             f"nothing to export: no sample of {dataset.path} was accepted or fixed yet"
         )
-    written_statuses = set(statuses) - {REJECTED} if keep_undecided else EXPORTED
+    written_statuses = (
+        set(statuses) - {REJECTED, UNCHECKED} if keep_undecided else EXPORTED
+    )
     root = None if dataset.image_root is None else str(dataset.image_root.resolve())
     origins = read_lines(dataset.path)
     about = dict(dataset.manifest.about) | {
@@ -107,7 +125,8 @@ def export_review(
         ) as writer,
         open(writer.folder / PROVENANCE, "wb") as file,
     ):
-        for image, samples in dataset.groups():
+        for image, originals in dataset.groups():
+            samples = [*originals, *additions.get(image.id, ())]
             exported = [
                 _decided_sample(sample, lines[sample.id], edits.get(sample.id))
                 for sample in samples
@@ -182,6 +201,21 @@ def _read_decisions(
     return lines, edits
 
 
+def _read_additions(review: Review) -> dict[str, list[Sample]]:
+    """What reviewers added and did not withdraw, by image."""
+    items = tables.items.c
+    query = select(items.added).where(
+        items.added.is_not(None), items.status != "withdrawn"
+    )
+    additions: dict[str, list[Sample]] = defaultdict(list)
+    with review.database.read() as connection:
+        for text in connection.scalars(query.order_by(items.item)):
+            added = decode_added(text)
+            assert added is not None
+            additions[added.image].append(to_added_sample(added))
+    return additions
+
+
 def _to_provenance(
     item: Any, rows: Sequence[Any]
 ) -> tuple[Provenance, EditedSample | None]:
@@ -202,11 +236,13 @@ def _to_provenance(
         for row in rows
     ]
     final = next((row for row in rows if row.id == item.final), None)
+    added = decode_added(item.added)
     line = Provenance(
         sample=item.sample,
         status=item.status,
         decided_by=None if final is None else final.kind,
         decisions=decisions,
+        added_by=None if added is None else added.reviewer,
     )
     return line, None if final is None else decode_edit(final.edit)
 

@@ -127,14 +127,14 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
 def view_item(
     dataset: Dataset,
     item: int,
+    sample: Sample,
     *,
     expires: float | None,
     draft: DecisionDraft | None,
     opinions: Sequence[BlindOpinion] | None,
 ) -> ItemView:
-    """The item of a row of the dataset. opinions: for an adjudication, the decisions to choose from."""
-    sample = dataset[item]
-    row = int(dataset.samples.image[item])
+    """An item with its sample. opinions: for an adjudication, the decisions to choose from."""
+    row = dataset.images.row[sample.image_id]
     # Targets come from the sample, whose version of a region may differ from that of the image.
     shown = {target.id for target in sample.targets}
     others = [region for region in dataset.regions_of(row) if region.id not in shown]

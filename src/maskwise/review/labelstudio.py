@@ -39,7 +39,11 @@ def write_labelstudio(review: Review, out: Path, *, with_images: bool = True) ->
     with review.database.read() as connection:
         query = (
             select(items.item)
-            .where(items.status.in_(("open", "disputed")))
+            .where(
+                items.status.in_(("open", "disputed")),
+                # Additions are not in the dataset, and are checked on the page.
+                items.added.is_(None),
+            )
             .order_by(items.item)
         )
         rows = list(connection.scalars(query))

@@ -104,6 +104,20 @@ class SampleEdit(Received, frozen=True, kw_only=True):
     )
 
 
+class NewSample(Received, frozen=True, kw_only=True):
+    """A question that a reviewer adds. item: one that the reviewer holds or has decided; it is about the same image.
+
+    A target with the id of a region of the image is that region; another id makes a new one.
+    """
+
+    id: UUID
+    item: int
+    question: Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)]
+    mask_type: MaskType
+    targets: Annotated[list[TargetEdit], Meta(max_length=MAX_TARGETS)]
+    answer: Answer | None = None
+
+
 class DecisionDraft(Received, frozen=True, kw_only=True):
     """A decision that is not finished."""
 
@@ -156,6 +170,16 @@ class EditedSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     mask_type: MaskType
     targets: tuple[Region, ...]
     answer: Answer | None = None
+
+
+class AddedSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the event `sample_added` stores: the sample's id, its image, its author and all of its content."""
+
+    sample: str
+    image: str
+    reviewer: str
+    content: EditedSample
+    sent: str = ""
 
 
 class DecidedPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

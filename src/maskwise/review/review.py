@@ -18,6 +18,14 @@ from sqlalchemy.exc import IntegrityError
 from maskwise.errors import MaskwiseError, StoreError
 from maskwise.masks import Mask
 from maskwise.review import decisions, project, tables
+from maskwise.review.additions import (
+    AddedFacts,
+    add_sample,
+    decode_added,
+    make_addition,
+    to_added_sample,
+    withdraw_sample,
+)
 from maskwise.review.audit_log import Event, page_of_events
 from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
 from maskwise.review.edits import (
@@ -67,11 +75,13 @@ from maskwise.review.records import (
     EditedSample,
     Mode,
     NewDecision,
+    NewSample,
     Role,
     SampleEdit,
 )
 from maskwise.review.refine import Click, Refiner
 from maskwise.review.statistics import ReviewStats, compute_review_stats
+from maskwise.schema import Sample
 from maskwise.store import Dataset
 
 ATTEMPTS = 4
@@ -311,7 +321,7 @@ class Review:
         edited = None
         if decision.edit is not None:
             edited = self._apply_edit(decision.item, decision.edit)
-            if changes_nothing(self.dataset[decision.item], edited):
+            if changes_nothing(self._sample(decision.item), edited):
                 raise InvalidDecisionError(
                     "the edit changes nothing; accept the sample instead"
                 )
@@ -347,6 +357,23 @@ class Review:
             replayed=replayed,
             progress=self.progress(reviewer),
         )
+
+    def add_sample(self, reviewer: Reviewer, new: NewSample) -> AddedFacts:
+        """Store a question that a reviewer adds about the image of an item; somebody else checks it."""
+        if self.runs is not None:
+            raise InvalidDecisionError("questions are added to datasets, not to runs")
+        # Review is blind: the image has to be one that this reviewer was given.
+        self.item(reviewer, new.item)
+        source = self._sample(new.item)
+        added = make_addition(self.dataset, source, new, reviewer.name)
+        return self._write(
+            lambda connection: add_sample(connection, reviewer, new, added)
+        )
+
+    def withdraw_sample(self, reviewer: Reviewer, item: int) -> None:
+        """Take back an own addition about which nobody has decided."""
+        self._check_item(item)
+        self._write(lambda connection: withdraw_sample(connection, reviewer, item))
 
     def save_draft(self, reviewer: Reviewer, item: int, draft: DecisionDraft) -> float:
         """Keep an unfinished decision and renew the lease; returns the time."""
@@ -437,27 +464,39 @@ class Review:
             row = find_item(connection, item)
             return view_judgment(self.runs, row, expires=expires, draft=draft)
         return view_item(
-            self.dataset, item, expires=expires, draft=draft, opinions=opinions
+            self.dataset,
+            item,
+            self._read_sample(connection, item),
+            expires=expires,
+            draft=draft,
+            opinions=opinions,
         )
 
+    def _sample(self, item: int) -> Sample:
+        with self.database.read() as connection:
+            return self._read_sample(connection, item)
+
+    def _read_sample(self, connection: Connection, item: int) -> Sample:
+        """The sample of an item: of the dataset, or one that a reviewer added."""
+        if item < len(self.dataset):
+            return self.dataset[item]
+        added = decode_added(find_item(connection, item).added)
+        assert added is not None
+        return to_added_sample(added)
+
     def _apply_edit(self, item: int, edit: SampleEdit) -> EditedSample:
-        sample = self.dataset[item]
+        sample = self._sample(item)
         image = self.dataset.image(sample.image_id)
         regions = self.dataset.regions_of(sample.image_id)
         return apply_edit(sample, regions, edit, size=(image.height, image.width))
 
     def _check_item(self, item: int) -> None:
-        count = self._count_items()
-        if not 0 <= item < count:
-            raise UnknownItemError(f"no item {item}: expected 0 to {count - 1}")
-
-    def _count_items(self) -> int:
-        if self.runs is None:
-            return len(self.dataset)
-        if not self._items:
+        # Reviewers may have added items since they were counted.
+        if not 0 <= item < self._items:
             with self.database.read() as connection:
                 self._items = count_items(connection)
-        return self._items
+        if not 0 <= item < self._items:
+            raise UnknownItemError(f"no item {item}: expected 0 to {self._items - 1}")
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         """Run a transaction. It is repeated where another one was in the way."""

@@ -22,7 +22,9 @@ HOUR = 3600.0
 
 
 class ReviewProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Items by status. `items` has them all, control items included; the others leave control items out."""
+    """Items by status. `items` has them all, control items included; the others leave control items out. `added`: how
+    many of the items reviewers added.
+    """
 
     items: int
     open: int
@@ -31,6 +33,8 @@ class ReviewProgress(msgspec.Struct, frozen=True, kw_only=True):
     rejected: int
     disputed: int
     judged: int
+    added: int
+    withdrawn: int
     decisions: int
     controls: int
 
@@ -149,9 +153,20 @@ def _progress(connection: Connection, decisions: int, controls: int) -> ReviewPr
         rejected=counts.get("rejected", 0),
         disputed=counts.get("disputed", 0),
         judged=counts.get(JUDGED, 0),
+        added=_count_added(connection),
+        withdrawn=counts.get("withdrawn", 0),
         decisions=decisions,
         controls=controls,
     )
+
+
+def _count_added(connection: Connection) -> int:
+    """Questions that reviewers added and did not withdraw."""
+    items = tables.items.c
+    query = select(func.count()).where(
+        items.added.is_not(None), items.status != "withdrawn"
+    )
+    return connection.execute(query).scalar_one()
 
 
 def _throughput(rows: Sequence[Any]) -> list[HourCount]:

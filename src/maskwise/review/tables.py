@@ -80,9 +80,12 @@ items = Table(
     Column("row", Integer),
     Column("left", Integer),
     Column("right", Integer),
+    Column("added", Text),
 )
 """`item`: row of the sample in the dataset. `place`: position in the queue. `needed`: how many reviews. `final`: the
 decision that counts. `control`: for a control item the known answer, as JSON.
+
+`added`: what a reviewer added, as JSON; empty for a sample of the dataset.
 
 Where predictions are judged, an item has a number of its own, `row` is that of the sample, `left` and `right` are
 numbers of runs (`right` is empty where one prediction is rated), and `sample` is unique by the number of the item.

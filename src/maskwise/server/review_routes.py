@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
+from maskwise.review.additions import AddedFacts
 from maskwise.review.audit_log import to_iso
 from maskwise.review.criteria import RATING_NAMES, Criterion, list_criteria
 from maskwise.review.database import DamagedReviewError, DatabaseUnavailableError
@@ -44,6 +45,7 @@ from maskwise.review.records import (
     DecisionFacts,
     Mode,
     NewDecision,
+    NewSample,
     Received,
     Role,
 )
@@ -391,6 +393,32 @@ def read_history(
     return History(decisions=decisions[:limit], more=len(decisions) > limit)
 
 
+# -- additions
+
+
+@post(
+    "/additions",
+    status_code=200,
+    sync_to_thread=True,
+    responses=errors(*BODY_ERRORS, 404, 409),
+)
+def add_sample(
+    review: TheReview, reviewer: TheReviewer, data: JSONBody[NewSample]
+) -> AddedFacts:
+    """Add a question about the image of an item; repeating the request changes nothing."""
+    return review.add_sample(reviewer, data)
+
+
+@delete(
+    "/additions/{item:str}",
+    sync_to_thread=True,
+    responses=errors(401, 403, 404, 409, 422, 503),
+)
+def withdraw_sample(review: TheReview, reviewer: TheReviewer, item: ItemNumber) -> None:
+    """Take back an own addition about which nobody has decided."""
+    review.withdraw_sample(reviewer, item)
+
+
 # -- masks and images
 
 
@@ -503,6 +531,8 @@ def review_router(
             decide,
             undo,
             read_history,
+            add_sample,
+            withdraw_sample,
             repair,
             refine,
             read_image,

@@ -4,26 +4,41 @@ import { call, isOffline } from "./review_api.js";
 /** A pause in typing or painting. */
 const DELAY_MS = 700;
 
-export class Drafts {
-  /** @param {string} key of the project and reviewer @param {(state: "saving" | "saved" | "local") => void} changed */
-  constructor(key, changed) {
-    this.key = `maskwise-review-draft-${key}`;
-    this.changed = changed;
-    this.timers = new Map();
+/** What belongs to an item, kept in the browser. */
+export class KeptEdits {
+  /** @param {string} key */
+  constructor(key) {
+    this.key = key;
   }
 
-  /** The draft of an item in this browser. */
   find(item) {
     return JSON.parse(localStorage.getItem(`${this.key}-${item}`) ?? "null");
   }
 
+  save(item, content) {
+    try {
+      localStorage.setItem(`${this.key}-${item}`, JSON.stringify(content));
+    } catch {
+      // The browser's store is full: it stays on the page, and the server has the drafts of decisions.
+    }
+  }
+
+  forget(item) {
+    localStorage.removeItem(`${this.key}-${item}`);
+  }
+}
+
+export class Drafts extends KeptEdits {
+  /** @param {string} key of the project and reviewer @param {(state: "saving" | "saved" | "local") => void} changed */
+  constructor(key, changed) {
+    super(`maskwise-review-draft-${key}`);
+    this.changed = changed;
+    this.timers = new Map();
+  }
+
   /** Keep a draft, and send it when nothing changes for a moment. */
   save(item, draft) {
-    try {
-      localStorage.setItem(`${this.key}-${item}`, JSON.stringify(draft));
-    } catch {
-      // The browser's store is full; the server gets the draft anyway.
-    }
+    super.save(item, draft);
     clearTimeout(this.timers.get(item));
     this.changed("saving");
     this.timers.set(item, setTimeout(() => this.#send(item, draft), DELAY_MS));
@@ -33,7 +48,7 @@ export class Drafts {
   forget(item) {
     clearTimeout(this.timers.get(item));
     this.timers.delete(item);
-    localStorage.removeItem(`${this.key}-${item}`);
+    super.forget(item);
   }
 
   /** Discard a draft everywhere. */

@@ -4,15 +4,17 @@ import { emptyBitmap, unite } from "./bitmap.js";
 import { CanvasView } from "./canvas_view.js";
 import { DecisionPage, openPage } from "./decision_page.js";
 import { byId, el } from "./dom.js";
-import { applyEdit } from "./edit_state.js";
+import { KeptEdits } from "./drafts.js";
+import { applyEdit, EditState } from "./edit_state.js";
 import { drawnRegion } from "./item_queue.js";
 import { MaskEditor, TOOLS } from "./mask_editor.js";
 import { drawOutside, drawRegions } from "./mask_layer.js";
 import { colorOf } from "./palette.js";
 import { askReason } from "./reject_dialog.js";
-import { call } from "./review_api.js";
+import { call, isOffline } from "./review_api.js";
 import { ReviewPanel } from "./review_panel.js";
 import { encodeRle } from "./rle.js";
+import { makeUuid } from "./uuid.js";
 
 const TOOL_KEYS = { brush: "B", eraser: "X", polygon: "P", fill: "G", refine: "C" };
 const SAID = { accept: "Accepted.", fix: "Fix saved.", reject: "Rejected.", skip: "Skipped." };
@@ -23,6 +25,10 @@ class ReviewPage extends DecisionPage {
     this.active = 0;
     this.pointed = null;
     this.kind = "visible";
+    /** The question that is being added, and the one that was added last. */
+    this.adding = null;
+    this.lastAdded = null;
+    this.additions = new KeptEdits(`maskwise-review-addition-${session.project.hash}-${session.reviewer}`);
     this.view = new CanvasView(byId("canvas"), (context, scale) => this.#draw(context, scale));
     this.views = [this.view];
     this.editor = new MaskEditor(this.view, {
@@ -41,16 +47,21 @@ class ReviewPage extends DecisionPage {
       repair: (index) => this.repair(index),
       point: (index) => this.#point(index),
       apply: (opinion) => this.#applyOpinion(opinion),
+      adding: () => this.adding !== null,
+      startAdding: () => this.startAdding(),
+      saveAddition: () => this.saveAddition(),
+      cancelAdding: () => this.cancelAdding(),
       reasonTitle: (code) => session.reasons.find((reason) => reason.code === code)?.title ?? code,
       emptyMask: () => encodeRle(emptyBitmap(this.item.image.width, this.item.image.height)),
     });
   }
 
   get state() {
-    return this.queue.state(this.item);
+    return this.adding ?? this.queue.state(this.item);
   }
 
   showItem(item) {
+    this.adding = null;
     this.editor.choose(null);
     this.#showTools();
     this.active = 0;
@@ -78,6 +89,7 @@ class ReviewPage extends DecisionPage {
     this.panel.render();
     this.#showFix();
     this.view.redraw();
+    if (this.adding) return this.additions.save(this.item.item, { ...this.adding.content, id: this.adding.id });
     const edit = this.state.edit();
     if (edit) this.drafts.save(this.item.item, { verdict: "fix", edit });
     else if (this.drafts.find(this.item.item) || this.item.draft) this.drafts.discard(this.item.item);
@@ -87,17 +99,80 @@ class ReviewPage extends DecisionPage {
   decide(verdict, { reason = null, note = "" } = {}) {
     if (!this.item) return;
     document.activeElement?.blur?.();
+    if (this.adding) return verdict === "fix" ? this.saveAddition() : this.say("You are adding a question: F saves it, Esc discards it.");
     const edit = this.state.edit();
     if (verdict === "accept" && edit) return this.say("You changed this sample. F saves the fix; Ctrl+Z takes a change back.");
     if (verdict === "fix" && !edit) return this.say("Nothing is changed yet. Edit the question (Q), the answer (W), the type (T) or a mask (B), then press F.");
     const decision = { verdict, note };
     if (reason) decision.reason = reason;
     if (verdict === "fix") decision.edit = edit;
+    this.lastAdded = null;
     this.submit(decision, SAID[verdict]);
+  }
+
+  /** Begin a new question about this image, or go on with one that was begun. */
+  startAdding() {
+    if (!this.item || this.adding) return;
+    const { item } = this;
+    const blank = { ...item, question: "", answer: null, mask_type: "visible", targets: [], regions: [...item.targets, ...item.regions], opinions: [] };
+    const begun = this.additions.find(item.item);
+    this.adding = new EditState(blank, begun && { edit: begun });
+    this.adding.id = begun?.id ?? null;
+    this.active = 0;
+    this.editor.choose(null);
+    this.#showTools();
+    this.#showFix();
+    this.view.redraw();
+    this.panel.edit("question");
+  }
+
+  cancelAdding() {
+    this.additions.forget(this.item.item);
+    this.#endAdding("Discarded.");
+  }
+
+  #endAdding(said) {
+    this.showItem(this.item);
+    this.view.redraw();
+    this.say(said);
+  }
+
+  /** Send the new question. It stays as it is where that fails. */
+  async saveAddition() {
+    document.activeElement?.blur?.();
+    const { item, adding } = this;
+    const { question, answer, mask_type: type, targets } = adding.content;
+    if (!question.trim()) return this.say("The new question has no words yet (Q).");
+    try {
+      // The same id until the server has answered, also after a reload: a repeated request adds nothing twice.
+      adding.id ??= makeUuid();
+      this.additions.save(item.item, { ...adding.content, id: adding.id });
+      const added = await call("POST", "/additions", { id: adding.id, item: item.item, question, answer, mask_type: type, targets });
+      this.additions.forget(item.item);
+      this.lastAdded = added.item;
+      if (this.adding === adding) this.#endAdding("Added. Somebody else will check it; U takes it back.");
+    } catch (error) {
+      if (!isOffline(error)) adding.id = null;
+      this.say(isOffline(error) ? "There is no connection. The question is kept here; save it again later." : error.message);
+    }
+  }
+
+  /** Take back what was added last, otherwise the latest decision. */
+  async undo() {
+    if (this.adding) return this.cancelAdding();
+    if (this.lastAdded === null) return super.undo();
+    try {
+      await call("DELETE", `/additions/${this.lastAdded}`);
+      this.say("The added question was taken back.");
+    } catch (error) {
+      this.say(error.message);
+    }
+    this.lastAdded = null;
   }
 
   async reject() {
     if (!this.item) return;
+    if (this.adding) return this.decide("reject");
     const chosen = await askReason(this.session.reasons);
     if (chosen) this.decide("reject", chosen);
   }
@@ -105,7 +180,7 @@ class ReviewPage extends DecisionPage {
   /** Undo an edit of this sample; without one, the latest decision. */
   undoEdit() {
     if (this.item && this.state.undo()) this.changed();
-    else this.undo();
+    else if (!this.adding) this.undo();
   }
 
   /** Choose the target that the tools change. */
@@ -192,6 +267,7 @@ class ReviewPage extends DecisionPage {
   }
 
   #showFix() {
+    document.body.classList.toggle("adding", this.adding !== null);
     byId("fix").classList.toggle("ready", Boolean(this.item && this.state.edit()));
   }
 
@@ -230,13 +306,19 @@ class ReviewPage extends DecisionPage {
       bind("Edit", ["t"], "Next mask type", () => this.item && this.panel.cycleType()),
       bind("Edit", digits, "Choose a target", (event) => this.pick(Number(event.key) - 1)),
       bind("Edit", ["d"], "Repair visible outside amodal", () => this.item && this.repair()),
+      bind("Edit", ["n"], "Add a question about this image", () => this.startAdding()),
       bind("Edit", ["Ctrl+z"], "Undo an edit", () => this.undoEdit()),
       ...TOOLS.map((tool) => bind("Masks", [TOOL_KEYS[tool].toLowerCase()], TOOL_LABELS[tool], () => this.chooseTool(tool))),
       bind("Masks", ["["], "Smaller brush", () => this.resizeBrush(1 / 1.2)),
       bind("Masks", ["]"], "Larger brush", () => this.resizeBrush(1.2)),
       bind("Masks", ["k"], "Paint the other mask: visible or amodal", () => this.switchKind()),
-      bind("Masks", ["Escape"], "Put the tool away", () => this.chooseTool(this.editor.tool)),
+      bind("Masks", ["Escape"], "Put the tool away; discard a question that is being added", () => this.#escape()),
     ];
+  }
+
+  #escape() {
+    if (this.editor.tool) this.chooseTool(this.editor.tool);
+    else if (this.adding) this.cancelAdding();
   }
 
   clicks() {

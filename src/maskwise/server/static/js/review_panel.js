@@ -4,7 +4,7 @@
  * @typedef {import("./edit_state.js").EditState} EditState
  * @typedef {{state: () => EditState, active: () => number, pick: (index: number) => void, changed: () => void,
  *   repair: (index: number) => void, point: (index: number | null) => void, apply: (opinion: any) => void,
- *   emptyMask: () => any, reasonTitle: (code: string) => string}} Page
+ *   adding: () => boolean, startAdding: () => void, saveAddition: () => void, cancelAdding: () => void, emptyMask: () => any, reasonTitle: (code: string) => string}} Page
  */
 import { answerElements } from "./answer_text.js";
 import { area } from "./bitmap.js";
@@ -47,7 +47,17 @@ export class ReviewPanel {
     this.page.changed();
   }
 
+  /** What is being made, where a question is added. */
+  #addition() {
+    return el("div", { class: "addition", role: "status" }, el("b", {}, "New question about this image"),
+      el("span", {}, "Choose its targets among the regions, or draw new ones. Somebody else will check it."),
+      el("div", { class: "buttons" },
+        el("button", { type: "button", id: "save-addition", class: "primary", onclick: () => this.page.saveAddition() }, "Save ", el("kbd", {}, "F")),
+        el("button", { type: "button", id: "cancel-addition", onclick: () => this.page.cancelAdding() }, "Discard ", el("kbd", {}, "Esc"))));
+  }
+
   #notices(state) {
+    if (this.page.adding()) return this.#addition();
     const outside = state.content.targets.flatMap((target, index) => {
       const pixels = drawnRegion(target, index).bitmap("outside");
       return pixels ? [this.#problem(target, index, area(pixels))] : [];
@@ -203,9 +213,11 @@ export class ReviewPanel {
   }
 
   #meta(state) {
+    if (this.page.adding()) return null;
+    const add = el("button", { type: "button", id: "add-question", onclick: () => this.page.startAdding() }, "Add a question about this image ", el("kbd", {}, "N"));
     const flags = (state.item.flags ?? []).map((flag) => el("span", { class: "tag bad" }, flag.replaceAll("-", " ")));
     const tags = Object.entries(state.item.tags ?? {}).map(([name, value]) => el("span", { class: "tag" }, `${name.replaceAll("_", " ")}: ${value}`));
-    return el("p", { class: "meta" }, flags, el("span", {}, `Sample ${state.item.sample}`), tags);
+    return el("div", { class: "meta" }, add, flags, el("span", {}, `Sample ${state.item.sample}`), tags);
   }
 }
 
