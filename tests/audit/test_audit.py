@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from bench.audit import Recall, measure
+from bench.audit import Recall, measure, print_table
 from bench.planted_errors import CHANGES
 from maskwise.audit.audit import audit, audit_dataset
 from maskwise.audit.doubts import CHECKS, read_audit
@@ -161,13 +161,17 @@ def test_one_run_is_not_asked() -> None:
         audit("world", runs=["runs/a"])
 
 
-def test_planted_errors_are_found_before_others() -> None:
+def test_planted_errors_are_found_before_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Recall among as many samples as errors were planted; random order finds a tenth."""
     recalls, random = measure(load_dataset("world"), share=0.1, seed=1)
     assert random == pytest.approx(0.1)
     assert [recall.kind for recall in recalls] == list(CHANGES) == list(CHECKS)
     assert share_of(recalls, with_runs=False) > 0.5
     assert share_of(recalls, with_runs=True) > 0.6
+    print_table(recalls, random)
+    assert "| all | 24 |" in capsys.readouterr().out
 
 
 def share_of(recalls: list[Recall], *, with_runs: bool) -> float:

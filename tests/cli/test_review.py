@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pytest
 
+from maskwise.audit.doubts import FORMAT, Audit, DoubtfulSample
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.review import Review
 from tests.cli.commands import fail, run
@@ -21,15 +23,40 @@ from tests.server.review_client import Client
 COMMAND = [sys.executable, "-c", "from maskwise.cli.main import main; main()", "review"]
 
 
+def doubt(sample: str) -> Audit:
+    """An audit that doubts one sample."""
+    item = DoubtfulSample(sample=sample, image="", question="", strength=1.0, doubts=[])
+    return Audit(
+        format=FORMAT, dataset="cups", samples=4, runs=[], checks={}, doubtful=[item]
+    )
+
+
+def test_an_audit_of_another_dataset_is_refused(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_samples(tmp_path / "data", 4)
+    audit = tmp_path / "audit.json"
+    audit.write_bytes(msgspec.json.encode(doubt("other")))
+    command = ("review", "start", tmp_path / "data", "--first", audit)
+    assert "has no sample 'other'" in fail(capsys, monkeypatch, *command)
+    assert not (tmp_path / "data.review.sqlite").exists()
+
+
 def test_a_review_from_start_to_export(tmp_path: Path) -> None:
     write_samples(tmp_path / "data", 4)
     controls = tmp_path / "controls.jsonl"
     controls.write_text('{"sample": "s3", "verdict": "reject"}\n')
+    audit = tmp_path / "audit.json"
+    audit.write_bytes(msgspec.json.encode(doubt("s2")))
     options = [
         "--reviewers",
         "ada,bob",
         "--controls",
         str(controls),
+        "--first",
+        str(audit),
         "--port",
         "0",
         "--json",
@@ -52,7 +79,8 @@ def test_a_review_from_start_to_export(tmp_path: Path) -> None:
             )
         server.send_signal(signal.SIGINT)
         assert server.wait(60) == 0
-    assert sorted(seen) == ["s0", "s1", "s2", "s3"]
+    assert [sample for sample in seen if sample != "s3"] == ["s2", "s0", "s1"]
+    assert "s3" in seen
     status = json.loads(run("review", "status", tmp_path / "data", "--json").output)
     assert (
         status["progress"]["accepted"],

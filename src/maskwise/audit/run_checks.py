@@ -2,8 +2,8 @@
 
 All masks of a question together are one mask, in the requested type; the consensus of the runs is where most of them
 agree. Errors of single runs cancel in it: it fits a right truth better than the runs fit it, so a truth that it fits
-less is doubtful. A model that failed on a question says nothing about it. Models that share a fault agree as well: the
-more different they are, the better.
+less is doubtful. Questions on which a run failed are left out. Models that share a fault agree as well: the more
+different they are, the better.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -8,16 +8,7 @@ from maskwise.report.formatting import (
     format_value,
 )
 
-COLUMNS = (
-    "run",
-    "before",
-    "after",
-    "interval",
-    "change",
-    "interval of change",
-    "p",
-    "rank",
-)
+COLUMNS = ("run", "before", "after", "interval", "by labels", "interval", "p", "rank")
 
 
 def describe_versions(result: Rescoring) -> str:
@@ -25,7 +16,8 @@ def describe_versions(result: Rescoring) -> str:
     changed = "" if result.changed is None else f", {result.changed:,} changed"
     return (
         f"{result.dataset}, gIoU under {result.protocol}: of {result.questions:,} questions {result.removed:,} were "
-        f"removed{changed}, and {result.added:,} added; the change is on the questions of both versions."
+        f"removed{changed}, and {result.added:,} added. By labels: the change on the questions of both versions; the "
+        "rest comes from removed and added ones."
     )
 
 
