@@ -115,8 +115,8 @@ def describe_faults(faults: Sequence[GroupTest], family: Sequence[GroupTest]) ->
         largest = max(family, key=harm)
         return (
             f"No group of questions is served worse beyond chance; the largest gap of "
-            f"{len(family)} groups is {format_value(max(0.0, harm(largest)))} points "
-            f"({name_group(largest)})."
+            f"{len(family)} groups, {format_value(max(0.0, harm(largest)))} points of "
+            f"{largest.metric} in “{name_group(largest)}”, may be chance."
         )
     first = faults[0]
     value = format_value(first.own.value)
