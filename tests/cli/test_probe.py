@@ -103,6 +103,7 @@ def test_named_risks_without_a_run_are_not_tested() -> None:
     assert "--probe output-bias" in said
     said = " ".join(run("card", "amodalreasonseg").stdout.split())
     assert "risk categories accuracy, fairness, safety" in said
+    assert "Safety (`safety`): not tested." in said
     assert "Safety is named by the published card" in said
 
 

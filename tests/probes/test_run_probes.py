@@ -204,7 +204,7 @@ def test_plots_and_values_of_every_kind_are_drawn(squares: Dataset) -> None:
         assert text in page
 
 
-def test_every_risk_of_the_atlas_has_its_probes() -> None:
+def test_every_risk_that_cards_name_has_its_probes() -> None:
     probes = PROBES.load_all(Probe)
     for risk, names in RISK_PROBES.items():
         told = [name for name, probe in probes.items() if risk in probe.risks]

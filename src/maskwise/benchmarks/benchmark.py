@@ -29,8 +29,10 @@ RISK_PROBES = {
     "atlas-output-bias": ("output-bias",),
     "atlas-poor-model-accuracy": ("poor-model-accuracy",),
     "atlas-unrepresentative-data": ("unrepresentative-data",),
+    "safety": ("unsafe-content", "unsafe-requests"),
 }
-"""The probes that test each risk; a test compares them with what the probes say."""
+"""The probes that test each risk, an id of the AI Risk Atlas or a category; a test compares them with
+what the probes say."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,9 +10,10 @@ def describe_risk_tests(risks: CardRisks) -> Iterator[str]:
     for test in risks.tests:
         yield describe_test(test)
     measured = {test.risk for test in risks.tests if test.severity != "unmeasured"}
-    for risk in risks.atlas_risks:
+    categories = [name for name in risks.risk_categories if name in RISK_PROBES]
+    for risk in [*risks.atlas_risks, *categories]:
         if risk not in measured:
-            options = " ".join(f"--probe {name}" for name in RISK_PROBES.get(risk, ()))
+            options = " ".join(f"--probe {name}" for name in RISK_PROBES[risk])
             yield (
                 f"{risk_label(risk)} (`{risk}`): not tested. To test it: "
                 f"`maskwise probe DATASET --model MODEL {options}`"
