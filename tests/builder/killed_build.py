@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,14 @@ def _run(
 ) -> None:
     os.environ.update(variables)
     steps = 0
+    lock = threading.Lock()
 
     def step() -> None:
         nonlocal steps
-        steps += 1
-        if steps == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        with lock:
+            steps += 1
+            if steps == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     def watched(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

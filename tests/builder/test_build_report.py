@@ -17,6 +17,7 @@ from maskwise.builder.build_report import (
 from maskwise.builder.build_summary import (
     BuildFacts,
     BuildSummary,
+    FailureReason,
     WriterFailure,
     WriterUsage,
     summarize_build,
@@ -34,6 +35,7 @@ DRAFTS = [
         "Which one?", targets={"the cup": ("cup", "nowhere"), "the saucer": ("gone",)}
     ),
 ]
+FAILURE = WriterFailure(image_id=HOSTILE, status="refused", reason=HOSTILE)
 USAGE = WriterUsage(
     writer="openai",
     model=HOSTILE,
@@ -41,7 +43,10 @@ USAGE = WriterUsage(
     output_tokens=900,
     cost=0.25,
     statuses={"ok": 9, "refused": 1},
-    failures=(WriterFailure(image_id="im", status="refused", reason=HOSTILE),),
+    unanswered=3,
+    unanswered_cost=0.125,
+    failures=(FAILURE,),
+    reasons=(FailureReason(count=4, example=FAILURE),),
 )
 
 

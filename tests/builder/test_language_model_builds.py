@@ -81,7 +81,7 @@ def test_an_image_that_always_fails_is_skipped_counted_and_asked_again(
     said = run(*command(out, "--concurrency", 1)).stdout
     words = " ".join(said.split())
     assert "questions about 3 of 4 images" in words
-    assert "1 images without questions (invalid), for example" in words
+    assert "1 image without questions (invalid), for example" in words
     assert "I would rather not." in words
     assert "--retry-failed" in words
     summary = json.loads((out / "build.json").read_bytes())

@@ -1,7 +1,10 @@
 """The ledger keeps what was sent and answered across runs, and forgets nothing paid for."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from maskwise.writers import Completion, CompletionRequest, Ledger
@@ -91,3 +94,75 @@ def test_only_png_and_jpeg_images_are_sent() -> None:
     )
     with pytest.raises(ValueError, match="must be PNG or JPEG"):
         _ = gif.image_type
+
+
+def test_a_ledger_of_an_older_version_keeps_its_answers(tmp_path: Path) -> None:
+    """The first ledgers had one row per request and no reservations."""
+    path = tmp_path / "build.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE TABLE calls (key TEXT PRIMARY KEY, state TEXT NOT NULL, provider TEXT NOT NULL, "
+            "model TEXT NOT NULL, prompt_version TEXT NOT NULL, batch TEXT, completion TEXT, status TEXT, "
+            "input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0, "
+            "cost REAL NOT NULL DEFAULT 0, sent REAL NOT NULL, answered REAL)"
+        )
+        answer = msgspec.json.encode(ANSWER).decode()
+        row = (
+            "a",
+            "answered",
+            "p",
+            "m",
+            "1",
+            None,
+            answer,
+            "ok",
+            10,
+            3,
+            0.25,
+            1.0,
+            2.0,
+        )
+        database.execute(f"INSERT INTO calls VALUES ({', '.join('?' * 13)})", row)
+        database.commit()
+    for _ in range(2):
+        with Ledger(path) as ledger:
+            assert ledger.completion("a") == ANSWER
+            assert ledger.totals == ({"ok": 1}, 10, 3, 0.25)
+            assert ledger.spending == (0.25, 0.0)
+
+
+def test_an_answer_that_is_asked_for_again_keeps_the_cost_of_the_first(
+    tmp_path: Path,
+) -> None:
+    with Ledger(tmp_path / "build.sqlite") as ledger:
+        for completion in (REFUSAL, ANSWER):
+            ledger.record_sent({"a": REQUEST}, provider="p", model="m")
+            ledger.record_answered([("a", completion, 0.5)])
+        assert ledger.completion("a") == ANSWER
+        assert ledger.cost == 1.0
+
+
+def test_reservations_count_until_the_answer_is_known(tmp_path: Path) -> None:
+    def reserve(ledger: Ledger, key: str) -> bool:
+        return ledger.record_sent(
+            {key: REQUEST},
+            provider="p",
+            model="m",
+            reserved={key: 0.4},
+            budget=1.0,
+        )
+
+    path = tmp_path / "build.sqlite"
+    with Ledger(path) as ledger:
+        assert reserve(ledger, "a")
+        assert reserve(ledger, "b")
+        assert not reserve(ledger, "c"), "three times 0.4 is more than the budget"
+        ledger.record_answered([("a", ANSWER, 0.1)])
+    with Ledger(path) as again:
+        assert again.spending == (0.1, 0.4)
+        assert again.unanswered == (1, 0.4)
+        assert reserve(again, "c")
+        again.record_failed("c", REFUSAL, paid=False)
+        again.record_failed("b", REFUSAL, paid=True)
+        assert again.spending == (0.1, 0.4)
+        assert again.completion("b") is None, "only answers are taken again"

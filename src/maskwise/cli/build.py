@@ -618,8 +618,9 @@ def _print_reasons(usage: "WriterUsage") -> None:
     """Why requests brought nothing: how often, and an example."""
     for reason in usage.reasons[:MAX_REASONS]:
         failure = reason.example
+        noun = "image" if reason.count == 1 else "images"
         echo(
-            f"  {reason.count:,} images without questions ({failure.status}), for example {failure.image_id}: "
+            f"  {reason.count:,} {noun} without questions ({failure.status}), for example {failure.image_id}: "
             f"{failure.reason}"
         )
     more = usage.reasons[MAX_REASONS:]
