@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint bench bench-quick figures nano photo fuzz tree clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint bench bench-quick figures nano finetuning photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -123,6 +123,9 @@ figures: $(VENV)/.installed-core ## the metrics of the bundled model and its bas
 
 nano: $(VENV)/.installed-dev ## the metrics of a trained `nano` and its blind baselines on the world, CHECKPOINT= its folder
 	@$(PY) -m bench.nano $(or $(CHECKPOINT),$(error CHECKPOINT= names the folder of a run of configs/vlm/nano.toml))
+
+finetuning: $(VENV)/.installed-dev ## tiny and, with CHECKPOINT= its folder, nano before and after fine-tuning on questions of the recipe r2sm
+	@$(PY) -m bench.finetuning $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT))
 
 photo: $(VENV)/.installed-core ## the metrics of the model for photographs and its controls, COCO=, REASONSEG=, COCOA= dataset folders
 	@$(PY) -m bench.photo $(if $(COCO),--coco $(COCO)) $(if $(REASONSEG),--reasonseg $(REASONSEG)) $(if $(COCOA),--cocoa $(COCOA))

@@ -67,6 +67,13 @@ def test_figures_of_the_bundled_model(tmp_path: Path) -> None:
     assert "| visible-copy |" in table
 
 
+def test_fine_tuning_in_the_manner_of_r2sm(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    sizes = ["--scenes", "4", "--held-out", "10", "--steps", "1", "--world", "1"]
+    table = run_script("-m", "bench.finetuning", *sizes, folder=tmp_path)
+    assert "| tiny, fine-tuned |" in table
+
+
 def test_level_and_power_of_paired_tests(tmp_path: Path) -> None:
     table = run_script("-m", "bench.significance", "--pairs", "4", folder=tmp_path)
     assert "| images of B | before | after | pairs tested |" in table
