@@ -26,8 +26,11 @@ from maskwise.report.explanation import explain_run
 from maskwise.report.explanation_page import explained_run_to_html
 from maskwise.report.run_gallery import gallery_to_html
 from maskwise.review.database import ReviewDatabase
+from maskwise.review.judged_runs import open_judged_runs
+from maskwise.review.judgments import JudgmentOptions
 from maskwise.review.project import ProjectOptions
-from maskwise.review.records import NewDecision
+from maskwise.review.queue import find_item
+from maskwise.review.records import MODES, NewDecision
 from maskwise.review.review import Review
 from maskwise.server.app import AsgiApp
 from maskwise.server.browse import open_browsed
@@ -65,6 +68,7 @@ def main() -> None:
         )
         shoot_model_pages(browser, path)
         shoot_review_pages(browser, path)
+        shoot_judging_pages(browser, path)
         shoot_report_pages(browser, path)
         browser.close()
 
@@ -159,6 +163,61 @@ def shoot_review_pages(browser: Browser, path: Path) -> None:
         page.wait_for_selector("table")
         save(page, "owner-desktop")
     review.database.close()
+
+
+def shoot_judging_pages(browser: Browser, path: Path) -> None:
+    """Two predictions to compare, one to rate, and what simulated people say about two models."""
+    for mode in MODES[1:]:
+        runs = open_judged_runs([path / "tiny", path / "convex-hull"], mode)
+        database = ReviewDatabase(path / f"{mode}.sqlite")
+        review = Review(runs.dataset, database, runs=runs)
+        review.create(judgments=JudgmentOptions(double_share=0.3))
+        tokens = {name: review.add_reviewer(name) for name in ("ada", "bob")}
+        owner = review.add_reviewer("olga", "owner")
+        with serving(make_review_app(review)) as address:
+            for name, size, reviewer in (
+                ("desktop", DESKTOP, "ada"),
+                ("phone", PHONE, "bob"),
+            ):
+                page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+                page.goto(f"{address}/review#token={tokens[reviewer]}")
+                page.wait_for_selector("#candidates[data-item]")
+                for key in ("e",) if mode == "compare" else ("5", "4", "2"):
+                    page.keyboard.press(key)
+                page.wait_for_timeout(1500)
+                save(page, f"{mode}-{name}")
+            draw = random.Random(2)
+            if mode == "compare":
+                for token in tokens.values():
+                    compare_all(review, token, draw)
+                page = browser.new_context(viewport=DESKTOP).new_page()  # type: ignore[arg-type]
+                page.goto(f"{address}/review/owner#token={owner}")
+                page.wait_for_selector("table")
+                save(page, "results-desktop")
+        database.close()
+
+
+def compare_all(review: Review, token: str, draw: random.Random) -> None:
+    """Judgments of a person who mostly prefers the higher gIoU."""
+    reviewer = review.find_reviewer(token)
+    assert reviewer is not None
+    assert review.runs is not None
+    values = [run.rows("strict").value for run in review.runs.runs]
+    while items := review.queue(reviewer, 1):
+        with review.database.read() as connection:
+            item = find_item(connection, items[0].item)
+        better = values[item.left][item.row] > values[item.right][item.row]
+        if draw.random() < 0.2:
+            better = not better
+        verdict = "left" if better else "right"
+        fields: dict[str, Any] = {
+            "id": UUID(int=draw.getrandbits(128), version=4),
+            "item": item.item,
+            "verdict": "tie" if draw.random() < 0.1 else verdict,
+            "criteria": draw.choices((["boundary"], ["completion"], []))[0],
+            "seconds": draw.uniform(4, 14),
+        }
+        review.decide(reviewer, msgspec.convert(fields, NewDecision))
 
 
 def shoot_report_pages(browser: Browser, path: Path) -> None:

@@ -44,7 +44,9 @@ def print_judgment_results(results: "JudgmentResults", *, show_all: bool) -> Non
 
 
 def _runs_table(runs: Sequence["RunResult"]) -> Table:
-    table = _table("run", "strength", "win rate", "wins", "losses", "ties", "both bad")
+    table = _table(
+        "run", "strength", "win rate %", "wins", "losses", "ties", "both bad"
+    )
     for run in runs:
         table.add_row(
             escape(run.name),
@@ -56,7 +58,7 @@ def _runs_table(runs: Sequence["RunResult"]) -> Table:
 
 
 def _pairs_table(results: "JudgmentResults") -> Table:
-    table = _table("pair", "preferred", "wins", "losses", "ties", "both bad")
+    table = _table("pair", "preferred %", "wins", "losses", "ties", "both bad")
     for pair in results.pairs:
         counts = (pair.wins, pair.losses, pair.ties, pair.bad)
         table.add_row(
@@ -78,7 +80,7 @@ def _ratings_table(runs: Sequence["RunResult"]) -> Table:
 
 
 def _metrics_table(metrics: Sequence["MetricAgreement"]) -> Table:
-    table = _table("metric", "agrees", "correlation", "judgments")
+    table = _table("metric", "agrees %", "correlation", "judgments")
     for line in metrics:
         table.add_row(
             f"{line.protocol} {line.metric}",
@@ -108,7 +110,9 @@ def _remarks(results: "JudgmentResults") -> list[str]:
         lines.append(f"Krippendorff's alpha of ratings: {', '.join(alphas)}")
     if results.left is not None:
         side = _interval(results.left, percent=True)
-        lines.append(f"the left side is preferred in {side} of the decided comparisons")
+        lines.append(
+            f"the left side is preferred in {side} % of the decided comparisons"
+        )
     if results.criteria:
         reasons = [f"{code} {count:,}" for code, count in results.criteria.items()]
         lines.append(f"what decided: {', '.join(reasons)}")

@@ -144,8 +144,8 @@ def start(
 ) -> None:
     """Open the review page of a dataset and print a personal link for each reviewer and for the owner.
 
-    With --runs, people judge predictions: which of two is better, or how good one is. Links are printed when a reviewer
-    is added; the database stores only hashes of their tokens. docs/review.md has more.
+    With --runs A B, people judge predictions: which of two is better, or how good one is. Links are printed when a
+    reviewer is added; the database stores only hashes of their tokens. docs/review.md has more.
 
     Example: maskwise review start data/val --reviewers ada,bob --double-share 0.2
     """

@@ -23,6 +23,10 @@ SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "bad": 0.5}
 """What a verdict counts for the run on the left side."""
 
 
+FEW = 0.5
+"""A metric that is defined for less than this share of the judgments is about other questions, and listed last."""
+
+
 class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """A metric beside people. agreement: of the judgments that prefer a run, those in which the metric prefers it, too
     (0.5 where it is equal). correlation: Spearman's, of the metric and people's ratings, or of both differences.
@@ -78,13 +82,16 @@ def compute_metric_agreements(
                 correlation=correlation,
             )
             agreements.append(line)
-    return sorted(agreements, key=_order)
+    most = max((line.judgments for line in agreements), default=0)
+    return sorted(agreements, key=lambda line: _order(line, most))
 
 
-def _order(line: MetricAgreement) -> tuple[float, float, str, str]:
-    """The highest agreement first, then the highest correlation."""
+def _order(line: MetricAgreement, most: int) -> tuple[bool, float, float, str]:
+    """The highest agreement first, then the highest correlation; metrics of few of the judgments come last."""
     agreement = None if line.agreement is None else line.agreement.value
-    return -(agreement or 0.0), -(line.correlation or 0.0), line.protocol, line.metric
+    is_rare = line.judgments < FEW * most
+    name = f"{line.protocol} {line.metric}"
+    return is_rare, -(agreement or 0.0), -(line.correlation or 0.0), name
 
 
 def _preferences(
