@@ -1,18 +1,18 @@
 """The builder's writer `openai` with a real model behind an endpoint."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from maskwise.builder.draft import Draft, SourceImage
+from maskwise.builder.draft import SourceImage
 from maskwise.builder.facts import ImageFacts
-from maskwise.builder.filters import blind_request
 from maskwise.builder.prompt import make_request
 from maskwise.builder.recipe import output_to_drafts
 from maskwise.builder.recipes import find_recipe
 from maskwise.datasets import load_dataset
-from maskwise.writers import Ledger, complete
+from maskwise.writers import CompletionRequest, Ledger, complete
 from maskwise.writers.client import WriterError
 from maskwise.writers.cost import ModelPrice
 from maskwise.writers.openai_client import OpenAIClient
@@ -25,7 +25,7 @@ MAX_TOKENS = 250
 
 
 @pytest.fixture
-def client(address: str):  # type: ignore[no-untyped-def]
+def client(address: str) -> Iterator[OpenAIClient]:
     opened = OpenAIClient(model="smollm2", base_url=address, max_retries=0)
     yield opened
     opened.close()
@@ -34,28 +34,31 @@ def client(address: str):  # type: ignore[no-untyped-def]
 def test_structured_output_is_that_of_the_schema(
     client: OpenAIClient, tmp_path: Path
 ) -> None:
-    drafts = [
-        Draft(
-            image_id="",
-            question=question,
-            answer="",
-            targets=(),
-            mask_type="both",
-            kind="reasoning",
+    schema = {
+        "type": "object",
+        "properties": {"object": {"type": "string", "enum": ["clock", "chair"]}},
+        "required": ["object"],
+        "additionalProperties": False,
+    }
+    requests = [
+        CompletionRequest(
+            prompt_version="1",
+            system="Name the object that answers the question.",
+            text=question,
+            schema=schema,
+            max_tokens=MAX_TOKENS,
         )
         for question in ("What tells the time?", "What do I sit on?")
     ]
-    requests = [blind_request(draft) for draft in drafts]
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         completions = list(complete(requests, client, ledger, price=FREE))
         again = list(complete(requests, client, ledger, price=FREE))
     assert completions == again
-    answered = [item for item in completions if item.status == "ok"]
-    assert answered
-    for item in answered:
+    for item in completions:
+        assert item.status == "ok"
         assert item.output is not None
-        assert set(item.output) == {"objects", "certain"}
-        assert isinstance(item.output["certain"], bool)
+        assert item.output["object"] in ("clock", "chair")
+        assert item.input_tokens > 10
 
 
 def test_the_prompt_of_a_recipe_is_answered(client: OpenAIClient) -> None:
