@@ -132,7 +132,7 @@ def write_photos(folder: Path) -> Dataset:
             dense[top : top + 60, 50:110] = True
             pixels[dense] = (200, 20 * number, 90)
             mask = Mask.from_dense(dense)
-            name = "dog" if number % 2 else "kite"
+            name = "parcel" if number % 2 else "lantern"
             region = Region(id="1", name=name, visible=mask)
             image = ImageInfo(id=f"photo{number}", width=160, height=160)
             writer.add_image(image, [region], encode_image(pixels, "png"))
@@ -148,7 +148,7 @@ def write_photos(folder: Path) -> Dataset:
 
 def test_photographs_get_twins_by_pasting(tmp_path: Path) -> None:
     photos = write_photos(tmp_path / "photos")
-    assert list_names(photos, is_world=False) == ["dog", "kite"]
+    assert list_names(photos, is_world=False) == ["lantern", "parcel"]
     probe(Clean(), photos, tmp_path / "probes", probes=NAME, progress=False)
     twins = Dataset.open(tmp_path / "probes" / "changed" / NAME)
     by_kind: dict[str, int] = {}
