@@ -153,6 +153,43 @@ class ImageInfo(Record, frozen=True, kw_only=True):
             )
 
 
+class Turn(Record, frozen=True, kw_only=True):
+    """An earlier question about an image, and its answer in words, where it is known."""
+
+    question: str
+    answer: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_texts(self, self.question)
+        if self.answer is not None:
+            _check_texts(self, self.answer)
+
+
+class DialogueQuestion(str):
+    """A question that continues a dialogue: a text like any other, with the earlier `turns` about the same image.
+
+    Models that read one question at a time take it as text; `earlier_turns` gives the rest to those that can use it.
+    """
+
+    turns: tuple[Turn, ...]
+
+    def __new__(cls, text: str, turns: Iterable[Turn]) -> "DialogueQuestion":
+        question = super().__new__(cls, text)
+        question.turns = tuple(turns)
+        return question
+
+
+def earlier_turns(question: str) -> tuple[Turn, ...]:
+    """The turns before a question; none if it begins a dialogue or stands alone."""
+    return question.turns if isinstance(question, DialogueQuestion) else ()
+
+
+def continue_dialogue(question: str, turns: Iterable[Turn]) -> str:
+    """The question with its earlier turns; the question itself if there are none."""
+    known = tuple(turns)
+    return DialogueQuestion(question, known) if known else question
+
+
 class Sample(Record, frozen=True, kw_only=True, dict=True):
     """One question about one image, with its ground truth.
 
@@ -160,6 +197,7 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
     asked for (none, one or many), in the order the answer names them. `ignore`: pixels that no metric counts. `tags`:
     properties to slice reports by (question_type, source, split, ...). `other_targets`: what further annotators took
     as the targets, one tuple for each, where a dataset has several (SA-Co gold has three); only `saco` uses them.
+    `turns`: earlier questions of a dialogue about the image, which this one may refer to.
     """
 
     id: str
@@ -171,9 +209,11 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
     ignore: Mask | None = None
     tags: dict[str, str] = {}
     other_targets: tuple[tuple[Region, ...], ...] = ()
+    turns: tuple[Turn, ...] = ()
 
     def __post_init__(self) -> None:
         _check_texts(self, self.id, self.image_id, self.question)
+        _convert_items(self, "turns", self.turns, Turn)
         _check_mask_type(self, self.mask_type)
         _convert_items(self, "targets", self.targets, Region)
         _convert_answer(self, self.answer)
@@ -181,6 +221,11 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
         others = [region for regions in self.other_targets for region in regions]
         _check_sizes(self, (*self.targets, *others, self.ignore))
         _check_phrases(self, self.answer, len(self.targets))
+
+    @property
+    def asked(self) -> str:
+        """The question as models get it: with its earlier turns, if there are any."""
+        return continue_dialogue(self.question, self.turns)
 
     @property
     def image(self) -> Image.Image:

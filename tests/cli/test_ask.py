@@ -140,3 +140,29 @@ def test_several_questions_are_answered_one_after_the_other(
     ]
     printed = json.loads(run("ask", image, *questions, "--json").stdout)
     assert [item["mask_type"] for item in printed] == ["amodal", "visible"]
+
+
+def test_questions_of_a_dialogue_refer_to_the_ones_before(image: Path) -> None:
+    scene = make_scene(21, 4, "val", 200, dialogues=6)
+    dialogue = next(item for item in scene.dialogues if item.kind == "mask type")
+    questions = [*(turn.question for turn in dialogue.turns), dialogue.question]
+    alone = json.loads(run("ask", image, *questions, "--json").stdout)
+    told = json.loads(run("ask", image, *questions, "--dialogue", "--json").stdout)
+    assert told[0] == alone[0]
+    assert told[-1]["mask_type"] == dialogue.mask_type
+    names = [region["name"] for region in told[-1]["regions"]]
+    assert names == [region["name"] for region in told[0]["regions"]]
+
+
+def test_a_dialogue_is_read_from_standard_input(image: Path) -> None:
+    scene = make_scene(21, 4, "val", 200, dialogues=6)
+    dialogue = next(item for item in scene.dialogues if item.kind == "mask type")
+    first = dialogue.turns[0].question
+    lines = f"{first}\n{dialogue.question}\n"
+    result = CliRunner().invoke(app, ["ask", str(image)], input=lines)
+    assert result.exit_code == 0, result.output
+    answers = result.stdout.strip().split("\n\n")
+    assert len(answers) == 2
+    assert f"mask type: {dialogue.mask_type}" in answers[1]
+    refused = run("ask", image, "--json")
+    assert "need a QUESTION" in str(refused.exception)

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from maskwise.masks import Mask
-from maskwise.schema import Answer, PredictedRegion, Prediction
+from maskwise.schema import Answer, PredictedRegion, Prediction, earlier_turns
 from maskwise.server import encoding_cache, image_uploads, model_pool
 from maskwise.server.limits import RequestLimits
 from maskwise.server.model_process import ModelProcess
@@ -411,3 +411,36 @@ def test_metrics_count_requests_by_route_and_model_time(address: str) -> None:
     )
     assert found['maskwise_model_seconds_count{encoding="new",model="whole"}'] >= 1
     assert not any(image in name for name in found)
+
+
+class Recalls(Whole):
+    """Answers with the earlier questions."""
+
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        return [
+            Prediction(
+                answer=Answer(
+                    text=" | ".join(turn.question for turn in earlier_turns(question))
+                    or "none"
+                ),
+                no_target=True,
+            )
+            for question in questions
+        ]
+
+
+def test_earlier_turns_reach_the_model_within_limits() -> None:
+    limits = RequestLimits(turns=2, question_characters=30)
+    turn = {"question": "the red cup", "answer": "It is here."}
+    with serving(Recalls(), limits=limits) as address:
+        image = upload(address, png())
+        status, reply = ask(address, image, "And its handle?", turns=[turn])
+        assert status == 200
+        assert reply["answer"]["prediction"]["answer"]["text"] == "the red cup"
+        _, reply = ask(address, image, "And its handle?")
+        assert reply["answer"]["prediction"]["answer"]["text"] == "none"
+        assert ask(address, image, "And?", turns=[turn] * 3)[0] == 422
+        long = {"question": "x", "answer": "x" * 31}
+        assert ask(address, image, "And?", turns=[long])[0] == 422
+        assert ask(address, image, "And?", turns=[{"question": " "}])[0] == 422
+        assert ask(address, image, "And?", turns=[{"text": "x"}])[0] in (400, 422)

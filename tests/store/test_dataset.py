@@ -853,7 +853,7 @@ def test_targets_of_further_annotators_reach_the_ground_truth(
 def test_a_folder_without_other_targets_opens(folder: Path) -> None:
     path = folder / "samples.arrow"
     table = pa.ipc.open_file(path.read_bytes()).read_all()
-    older = table.drop_columns(["other_targets"])
+    older = table.drop_columns(["other_targets", "turns"])
     with pa.ipc.new_file(str(path), older.schema) as file:
         file.write_table(older)
     reseal(folder)

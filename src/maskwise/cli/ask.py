@@ -1,4 +1,4 @@
-"""`maskwise ask`: one or several questions about one image, for any model."""
+"""`maskwise ask`: one or several questions about one image, or a dialogue about it, for any model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,20 +15,29 @@ if TYPE_CHECKING:
 
     from PIL import Image
 
+    from maskwise.harness.loaded_model import ImageEncoding
     from maskwise.language.intent import CueSpan
-    from maskwise.schema import Prediction
+    from maskwise.schema import Prediction, Turn
 
 
 def ask(
     image: Annotated[Path, argument("IMAGE", "An image file.")],
     questions: Annotated[
-        list[str],
+        list[str] | None,
         argument(
-            "QUESTION...",
-            "What to look for, in words. Several questions share the work on the image.",
+            "[QUESTION...]",
+            "What to look for, in words. Several questions share the work on the image. "
+            "Without one, questions are read line by line, as a dialogue.",
         ),
-    ],
+    ] = None,
     *,
+    dialogue: Annotated[
+        bool,
+        typer.Option(
+            "--dialogue",
+            help="The questions are turns of one dialogue: each may refer to those before it.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -54,14 +63,20 @@ def ask(
     The bundled model knows the objects of `maskwise world` and no others. It warns about most other images. For
     photographs use --model photo, which says what to download first.
 
+    In a dialogue a question may refer to the answers before it: "And the one behind it?", "Now its complete shape."
+    Without QUESTION the command reads questions from standard input, one per line, until the end of the input.
+
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """
-    import msgspec
-
     from maskwise.harness.loaded_model import load_model
     from maskwise.harness.registry import parse_options
-    from maskwise.language.intent import classify_intent
 
+    if not questions:
+        if as_json or out is not None:
+            raise MaskwiseError("--json and --out need a QUESTION")
+        with load_model(model, **parse_options(model_option or [])) as loaded:
+            _hold_dialogue(loaded.encode(image))
+        return
     for question in questions:
         if not question.strip():
             raise MaskwiseError(
@@ -76,8 +91,77 @@ def ask(
     )
     with load_model(model, **parse_options(model_option or [])) as loaded:
         encoding = loaded.encode(image)
-        predictions = encoding.ask(questions)
+        predictions = (
+            _ask_in_turn(encoding, questions) if dialogue else encoding.ask(questions)
+        )
         warning = encoding.domain_warning
+    _print_predictions(image, questions, predictions, out=out, as_json=as_json)
+    if warning is not None:
+        echo(f"maskwise: warning: {warning}", err=True)
+
+
+def _ask_in_turn(
+    encoding: "ImageEncoding", questions: "Sequence[str]"
+) -> "list[Prediction]":
+    """Ask the questions of a dialogue one after another, each with the turns before it."""
+    from maskwise.schema import Turn, continue_dialogue
+
+    turns: list[Turn] = []
+    predictions = []
+    for question in questions:
+        prediction = encoding.ask(continue_dialogue(question, turns))
+        predictions.append(prediction)
+        turns.append(_to_turn(question, prediction))
+    return predictions
+
+
+def _to_turn(question: str, prediction: "Prediction") -> "Turn":
+    from maskwise.schema import Turn
+
+    answer = None if prediction.answer is None else prediction.answer.text
+    return Turn(question=question, answer=answer)
+
+
+def _hold_dialogue(encoding: "ImageEncoding") -> None:
+    """Read questions from standard input and print their answers, until the input ends."""
+    import sys
+
+    from maskwise.schema import Turn, continue_dialogue
+
+    if encoding.domain_warning is not None:
+        echo(f"maskwise: warning: {encoding.domain_warning}", err=True)
+    if sys.stdin.isatty():
+        echo("Ask about the image; an empty line ends the dialogue.", err=True)
+    turns: list[Turn] = []
+    for line in sys.stdin:
+        question = line.strip()
+        if not question:
+            break
+        prediction = encoding.ask(continue_dialogue(question, turns))
+        turns.append(_to_turn(question, prediction))
+        spans = _find_spans(question, prediction)
+        echo(_describe(prediction, spans, None, suffix="") + "\n")
+
+
+def _find_spans(question: str, prediction: "Prediction") -> "list[CueSpan]":
+    """The words that ask for the mask type of a prediction; a model may choose another type than the words ask for."""
+    from maskwise.language.intent import classify_intent
+
+    (intent,) = classify_intent([question])
+    return [span for span in intent.spans if span.polarity == prediction.mask_type]
+
+
+def _print_predictions(
+    image: Path,
+    questions: "Sequence[str]",
+    predictions: "Sequence[Prediction]",
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the answers, or all as JSON, and write files if a folder is given."""
+    import msgspec
+
     texts = []
     encoded_list = []
     for number, (question, prediction) in enumerate(zip(questions, predictions), 1):
@@ -88,12 +172,8 @@ def ask(
         if out is not None:
             _write(out, suffix, msgspec.json.format(encoded), prediction.plot())
         heading = "" if len(questions) == 1 else f"{question}\n"
-        (intent,) = classify_intent([question])
-        # A model may choose another mask type than the words ask for.
-        spans = [span for span in intent.spans if span.polarity == prediction.mask_type]
+        spans = _find_spans(question, prediction)
         texts.append(heading + _describe(prediction, spans, out, suffix=suffix))
-    if warning is not None:
-        echo(f"maskwise: warning: {warning}", err=True)
     if not as_json:
         echo("\n\n".join(texts))
         return

@@ -34,6 +34,13 @@ def world(
         Literal["default", "easy"],
         typer.Option(help="easy has few categories and two or three large objects."),
     ] = "default",
+    dialogues: Annotated[
+        bool,
+        typer.Option(
+            "--dialogues",
+            help="Dialogues of two or three turns, whose last turn is the question.",
+        ),
+    ] = False,
     encoding: Annotated[
         Literal["png", "jpeg"],
         typer.Option(help="png keeps every pixel; jpeg is a quarter of the size."),
@@ -61,6 +68,7 @@ def world(
             size=size,
             questions=questions,
             preset=preset,
+            dialogues=dialogues,
             encoding=encoding,
             workers=workers,
             overwrite=overwrite,

@@ -13,7 +13,7 @@ from maskwise.errors import MaskError
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.segmentations import DecodedMask, decode_segmentations
 from maskwise.masks import Mask
-from maskwise.schema import Answer, ImageInfo, MaskType, Region, Sample
+from maskwise.schema import Answer, ImageInfo, MaskType, Region, Sample, Turn
 
 MaskPair = tuple[DecodedMask | MaskError | None, DecodedMask | MaskError | None]
 """The visible and the amodal mask of a region annotation, or the reason why it cannot be decoded."""
@@ -66,6 +66,7 @@ class QuestionAnnotation(msgspec.Struct, frozen=True, omit_defaults=True):
     ignore: Mask | None = None
     tags: dict[str, str] = {}
     other_targets: tuple[tuple[str, ...], ...] = ()
+    turns: tuple[Turn, ...] = ()
 
 
 class ImageAnnotation(NamedTuple):
@@ -360,6 +361,7 @@ def _to_samples(
                 tuple(regions[target] for target in targets)
                 for targets in question.other_targets
             ),
+            turns=question.turns,
         )
 
 

@@ -146,6 +146,7 @@ def to_question(sample: Sample) -> QuestionAnnotation:
         other_targets=tuple(
             tuple(region.id for region in regions) for regions in sample.other_targets
         ),
+        turns=sample.turns,
     )
 
 

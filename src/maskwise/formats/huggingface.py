@@ -104,6 +104,7 @@ FEATURES: Row = {
             "ignore": _MASK,
             "tags": [{"name": _STRING, "value": _STRING}],
             "other_targets": [[_STRING]],
+            "turns": [{"question": _STRING, "answer": _STRING}],
         }
     ],
 }

@@ -67,6 +67,7 @@ class Losses:
         if "names" not in self.keeps:
             self._add("names of targets", any(item.name for item in sample.targets))
         self._add("questions with further annotators", bool(sample.other_targets))
+        self._add("questions with earlier turns", bool(sample.turns))
         self._add("questions with tags", bool(set(sample.tags) - {"split"}))
 
     def note(self, what: str, count: int = 1) -> None:

@@ -5,6 +5,9 @@
             ...                                           # encode the image once for all its questions
             return [Prediction(sample="", regions=(...)) for question in questions]
 
+A question of a dialogue is a string with the earlier turns: `schema.earlier_turns(question)` gives them, each with its
+question and answer. A model that reads one question at a time need not know.
+
 It returns one prediction per question, in order; `sample` stays empty, the harness fills it in. A prediction may also
 be masks, detections or a dict: `maskwise.predictions.conversion` lists what is accepted. A question that fails may be
 Prediction(error="why"). An exception fails the question and the run goes on. If a call with several
@@ -245,7 +248,7 @@ def call_model(
     Exceptions of the model are passed on; ModelError if it returns something other than predictions.
     """
     method = getattr(model, METHODS[mode])
-    questions = [sample.question for sample in samples]
+    questions = [sample.asked for sample in samples]
     returned = method(image, questions if mode == "predict" else samples)
     forced = mode == "teacher_forced"
     sizes = [(image.height, image.width)] * len(samples)
@@ -275,7 +278,7 @@ def call_batch(
 
     Exceptions of the model are passed on; ModelError if it returns something other than predictions.
     """
-    questions = [sample.question for sample in samples]
+    questions = [sample.asked for sample in samples]
     returned = model.predict_batch(list(images), questions)  # type: ignore[union-attr]
     sizes = [(image.height, image.width) for image in images]
     predictions = check_predictions(returned, sizes)

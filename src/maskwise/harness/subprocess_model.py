@@ -126,7 +126,7 @@ class SubprocessModel:
     ) -> list[Prediction]:
         """One prediction per sample, made with the true answer in the prompt. The child has to announce this."""
         answers = [sample.answer for sample in samples]
-        questions = [sample.question for sample in samples]
+        questions = [sample.asked for sample in samples]
         predictions = self._predict(image, questions, answers)
         if not self._capabilities.teacher_forcing:
             raise ModelGoneError(

@@ -1,6 +1,7 @@
 """Requests and responses of models outside this process, as JSON: the same for a child process and over HTTP.
 
     {"id": "7", "image": {"png": "<base64>"}, "questions": ["What could I drink from?"]}
+    {"id": "8", "image": ..., "questions": ["And the one behind it?"], "turns": [[{"question": ..., "answer": ...}]]}
     {"id": "7", "predictions": [{"mask_type": "visible", "regions": [...]}]}
     {"id": "7", "error": "out of memory", "traceback": "optional: the run folder keeps it"}
 
@@ -20,7 +21,13 @@ from PIL import Image, ImageFile
 
 from maskwise.errors import MaskwiseError, ModelError, RecordError
 from maskwise.predictions.conversion import LISTED_FIELDS, to_prediction
-from maskwise.schema import Answer, Prediction, Record
+from maskwise.schema import (
+    Answer,
+    Prediction,
+    Record,
+    Turn,
+    earlier_turns,
+)
 
 PREDICT = "/v1/predict"
 HEALTH = "/healthz"
@@ -63,6 +70,14 @@ class Request(Record, frozen=True, kw_only=True):
     id: str
     image: RequestImage
     questions: tuple[str, ...]
+    turns: tuple[tuple[Turn, ...], ...] = ()
+    """Earlier turns of each question, where one of them continues a dialogue."""
+
+    def __post_init__(self) -> None:
+        if self.turns and len(self.turns) != len(self.questions):
+            raise RecordError(
+                f"{len(self.turns)} lists of turns for {len(self.questions)} questions"
+            )
 
 
 class CommandRequest(Record, frozen=True, kw_only=True):
@@ -72,6 +87,7 @@ class CommandRequest(Record, frozen=True, kw_only=True):
     image: RequestImage | RawImage
     questions: tuple[str, ...]
     answers: tuple[Answer | None, ...] | None = None
+    turns: tuple[tuple[Turn, ...], ...] = ()
 
 
 class Capabilities(Record, frozen=True, kw_only=True):
@@ -125,7 +141,10 @@ def encode_request(
     """An id and one line of JSON, without its newline; ModelError if it is longer than MAX_REQUEST_BYTES."""
     id = _request_id(image, questions)
     request = Request(
-        id=id, image=to_request_image(image, embed=embed), questions=tuple(questions)
+        id=id,
+        image=to_request_image(image, embed=embed),
+        questions=tuple(map(str, questions)),
+        turns=_turns(questions),
     )
     return id, _bounded(msgspec.json.encode(request), image)
 
@@ -142,10 +161,17 @@ def encode_command_request(
     request = CommandRequest(
         id=id,
         image=_to_raw_image(image) if raw else to_request_image(image),
-        questions=tuple(questions),
+        questions=tuple(map(str, questions)),
         answers=None if answers is None else tuple(answers),
+        turns=_turns(questions),
     )
     return id, _bounded(msgspec.json.encode(request), image)
+
+
+def _turns(questions: Sequence[str]) -> tuple[tuple[Turn, ...], ...]:
+    """The earlier turns of each question; empty if none has any."""
+    turns = tuple(earlier_turns(question) for question in questions)
+    return turns if any(turns) else ()
 
 
 def encode_response(id: str, predictions: Sequence[Prediction]) -> bytes:

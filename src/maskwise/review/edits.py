@@ -129,6 +129,7 @@ def to_sample(sample: Sample, edited: EditedSample) -> Sample:
         ignore=sample.ignore,
         tags=sample.tags,
         other_targets=sample.other_targets,
+        turns=sample.turns,
     )
 
 

@@ -23,6 +23,7 @@ from litestar.response import Stream
 
 from maskwise.errors import MaskwiseError
 from maskwise.language.intent import CueSpan, classify_intent
+from maskwise.schema import Turn
 from maskwise.server.access import check_read, check_write
 from maskwise.server.browser_copies import BrowserCopies, split_chunks
 from maskwise.server.browser_images import content_type
@@ -47,12 +48,14 @@ Descriptions = NamedDependency[SkipValidation[Mapping[str, str]]]
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A question about an uploaded image.
 
-    image: the id that `POST /v1/images` returned. model: a name of `GET /v1/models`, None for the default.
+    image: the id that `POST /v1/images` returned. model: a name of `GET /v1/models`, None for the default. turns:
+    earlier questions about the image with their answers, which this one may refer to.
     """
 
     image: str
     question: str
     model: str | None = None
+    turns: tuple[Turn, ...] = ()
 
 
 class AskResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,13 +160,21 @@ async def ask(
     """Ask one question about an uploaded image. Further questions about it use its encoding."""
     started = time.perf_counter()
     _check_question(data.question, limits)
+    if len(data.turns) > limits.turns:
+        raise RequestRejectedError(422, f"more than {limits.turns} earlier turns")
+    for turn in data.turns:
+        _check_question(turn.question, limits)
+        if len(turn.answer or "") > limits.question_characters:
+            raise RequestRejectedError(
+                422, f"an answer has more than {limits.question_characters} characters"
+            )
     stored, image = uploads.find(data.image)
     name, worker = await pool.find(data.model)
     try:
         content = await worker.call(
             request,
             stored.id,
-            lambda model: _ask_model(model, stored.id, image, data.question),
+            lambda model: _ask_model(model, stored.id, image, data),
         )
     except RequestRejectedError:
         raise
@@ -231,12 +242,12 @@ def _check_question(text: str, limits: RequestLimits) -> None:
         )
 
 
-def _ask_model(model: ServedModel, id: str, image: bytes, question: str) -> bytes:
+def _ask_model(model: ServedModel, id: str, image: bytes, data: Question) -> bytes:
     """Ask without the image first: it is sent only where the process does not have its encoding."""
     try:
-        return model.ask(AskRequest(id, question))
+        return model.ask(AskRequest(id, data.question, turns=data.turns))
     except ImageNeededError:
-        return model.ask(AskRequest(id, question, image))
+        return model.ask(AskRequest(id, data.question, image, data.turns))
 
 
 def _describe_model(

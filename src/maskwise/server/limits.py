@@ -32,4 +32,5 @@ class RequestLimits:
     pixels: int = 50_000_000
     questions: int = 64
     question_characters: int = 2000
+    turns: int = 20
     waiting: int = 8

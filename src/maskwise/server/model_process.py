@@ -26,7 +26,7 @@ from maskwise.harness.process_group import GroupWatch, kill_group
 from maskwise.harness.registry import make_predictor
 from maskwise.images import open_image
 from maskwise.runs.schema import ModelInfo
-from maskwise.schema import PredictedRegion, Prediction
+from maskwise.schema import PredictedRegion, Prediction, Turn, continue_dialogue
 from maskwise.server.encoding_cache import EncodingCache, ImageNeededError
 
 CLOSE_SECONDS = 1.0
@@ -51,6 +51,7 @@ class ModelRequest(msgspec.Struct, frozen=True, tag=True):
     id: str
     image: bytes
     questions: tuple[str, ...]
+    turns: tuple[tuple[Turn, ...], ...] = ()
 
 
 class AskRequest(msgspec.Struct, frozen=True, tag=True):
@@ -59,6 +60,7 @@ class AskRequest(msgspec.Struct, frozen=True, tag=True):
     image_id: str
     question: str
     image: bytes | None = None
+    turns: tuple[Turn, ...] = ()
 
 
 class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,7 +296,9 @@ def answer_request(
     except MaskwiseError as error:
         return ModelReply("invalid image", str(error).encode())
     try:
-        predictions = model.predict(image, request.questions)
+        turns = request.turns or ((),) * len(request.questions)
+        asked = tuple(map(continue_dialogue, request.questions, turns))
+        predictions = model.predict(image, asked)
         if len(predictions) != len(request.questions):
             raise ModelError(
                 f"{len(predictions)} predictions for {len(request.questions)} questions"
@@ -325,7 +329,8 @@ def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
             "model error", traceback.format_exc().encode(errors="replace")
         )
     try:
-        (prediction,) = encoding.answer([request.question])
+        question = continue_dialogue(request.question, request.turns)
+        (prediction,) = encoding.answer([question])
         answer = AskAnswer(
             prediction=msgspec.structs.replace(prediction, sample=""),
             mask_type_probability=mask_type_probability(

@@ -105,12 +105,20 @@ def to_model_request(
         raise RequestRejectedError(
             422, f"{count} questions; expected 1 to {limits.questions}"
         )
-    longest = max(len(question) for question in request.questions)
+    turns = [turn for earlier in request.turns for turn in earlier]
+    if any(len(earlier) > limits.turns for earlier in request.turns):
+        raise RequestRejectedError(
+            422, f"a question has more than {limits.turns} earlier turns"
+        )
+    texts = [*request.questions]
+    for turn in turns:
+        texts += [turn.question, turn.answer or ""]
+    longest = max(len(text) for text in texts)
     if longest > limits.question_characters:
         raise RequestRejectedError(
             422, f"a question has more than {limits.question_characters} characters"
         )
-    return ModelRequest(request.id, request.image.png, request.questions)
+    return ModelRequest(request.id, request.image.png, request.questions, request.turns)
 
 
 def describe_model(facts: ModelInfo) -> dict[str, Any]:

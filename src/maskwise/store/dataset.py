@@ -26,6 +26,7 @@ from maskwise.schema import (
     Phrase,
     Region,
     Sample,
+    Turn,
     attach,
 )
 from maskwise.store.columns import (
@@ -418,6 +419,7 @@ class Dataset:
                 ignore=_mask_at(self.samples.ignore, number),
                 tags=row["tags"],
                 other_targets=other_targets,
+                turns=tuple(Turn(**turn) for turn in row["turns"] or ()),
             )
         except (MaskError, RecordError, TypeError) as error:
             # A TypeError is a null inside a phrase, which the check of the table does not find.

@@ -41,6 +41,7 @@ MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 _PHRASE = pa.struct(
     [("start", pa.int32()), ("stop", pa.int32()), ("regions", pa.list_(pa.int32()))]
 )
+_TURN = pa.struct([("question", pa.string()), ("answer", pa.string())])
 TABLES: dict[str, pa.Schema] = {
     "images": pa.schema(
         [
@@ -76,15 +77,16 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("ignore", ARROW_TYPE),
             pa.field("tags", pa.map_(pa.string(), pa.string()), nullable=False),
             pa.field("other_targets", pa.list_(pa.list_(pa.int32()))),
+            pa.field("turns", pa.list_(_TURN)),
         ]
     ),
 }
 """The columns of each table. `part_of` and `targets` are rows of regions, `image` is a row of images. The
 `regions` of a phrase are positions among the targets of the sample. `other_targets` holds one list of regions per
-further annotator, and null where there is none.
+further annotator, and null where there is none; `turns` the earlier questions of a dialogue, in the same way.
 """
 
-ADDED = ("license", "attribution", "other_targets")
+ADDED = ("license", "attribution", "other_targets", "turns")
 """Columns that older folders do not have."""
 
 

@@ -331,6 +331,7 @@ def _sample_row(
         sample.ignore,
         tags,
         other_targets or None,
+        [msgspec.structs.asdict(turn) for turn in sample.turns] or None,
     )
 
 

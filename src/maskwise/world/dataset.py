@@ -40,6 +40,7 @@ def write_scenes(
     size: int = SIZE,
     questions: int = QUESTIONS,
     preset: str = "default",
+    dialogues: bool = False,
     encoding: Encoding = "png",
     workers: int = 1,
     overwrite: bool = False,
@@ -47,7 +48,8 @@ def write_scenes(
 ) -> None:
     """Write scenes 0 to `scenes` - 1 of a split as a dataset folder, all regions included.
 
-    The folder is the same for any number of workers. `done` is called after every scene.
+    The folder is the same for any number of workers. dialogues: ask in two or three turns; the last one is the
+    question. `done` is called after every scene.
     """
     if scenes < 1 or size < 32 or questions < 0 or workers < 1:
         raise RecordError(
@@ -62,6 +64,9 @@ def write_scenes(
     if preset != "default":
         command = f"{command} --preset {preset}"
         name = f"world-{preset}-{split}"
+    if dialogues:
+        command = f"{command} --dialogues"
+        name = f"{name}-dialogues"
     about = {"source": "maskwise world", "command": command}
     make = partial(
         _row,
@@ -70,6 +75,7 @@ def write_scenes(
         size=size,
         questions=questions,
         preset=preset,
+        dialogues=dialogues,
         encoding=encoding,
     )
     with (
@@ -120,11 +126,21 @@ def _row(
     size: int,
     questions: int,
     preset: str,
+    dialogues: bool,
     encoding: Encoding,
 ) -> Row:
-    made = make_scene(seed, index, split, size, questions=questions, preset=preset)
+    made = make_scene(
+        seed,
+        index,
+        split,
+        size,
+        questions=0 if dialogues else questions,
+        dialogues=questions if dialogues else 0,
+        preset=preset,
+    )
     image = ImageInfo(id=made.id, width=size, height=size)
-    return image, made.regions, encode_image(made.image, encoding), made.samples
+    samples = made.dialogue_samples if dialogues else made.samples
+    return image, made.regions, encode_image(made.image, encoding), samples
 
 
 def encode_image(pixels: UInt8Array, encoding: Encoding) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-STREAMS = ("layout", "background", "noise", "questions")
+STREAMS = ("layout", "background", "noise", "questions", "dialogues")
 """Each scene has one independent stream per purpose, so that a change of one does not affect the others."""
 
 

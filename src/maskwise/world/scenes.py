@@ -12,6 +12,7 @@ from maskwise.masks import Mask, Masks
 from maskwise.schema import Region, Sample
 from maskwise.world.background import sample_background
 from maskwise.world.catalogue import PRESETS, SPLITS
+from maskwise.world.dialogues import SceneDialogue, generate_dialogues
 from maskwise.world.grammar import SceneQuestion, generate_questions
 from maskwise.world.random_streams import RandomStream, scene_streams
 from maskwise.world.render import render
@@ -39,6 +40,7 @@ class Scene:
     layout: SceneLayout
     graph: SceneGraph
     questions: tuple[SceneQuestion, ...]
+    dialogues: tuple[SceneDialogue, ...] = ()
 
     @property
     def nodes(self) -> tuple[SceneNode, ...]:
@@ -74,6 +76,27 @@ class Scene:
         )
 
     @cached_property
+    def dialogue_samples(self) -> tuple[Sample, ...]:
+        """The dialogues as samples; the last turn is asked."""
+        return tuple(
+            Sample(
+                id=f"{self.id}-d{number}",
+                image_id=self.id,
+                question=dialogue.question,
+                mask_type=dialogue.mask_type,
+                targets=(self.regions[dialogue.target],),
+                answer=dialogue.answer,
+                turns=dialogue.turns,
+                tags={
+                    "question_type": dialogue.kind,
+                    "turns": str(1 + len(dialogue.turns)),
+                    "split": self.split,
+                },
+            )
+            for number, dialogue in enumerate(self.dialogues)
+        )
+
+    @cached_property
     def samples(self) -> tuple[Sample, ...]:
         """The questions as samples; the image's id is the scene's."""
         return tuple(
@@ -97,6 +120,7 @@ def make_scene(
     size: int = SIZE,
     *,
     questions: int = QUESTIONS,
+    dialogues: int = 0,
     preset: str = "default",
 ) -> Scene:
     """Scene `index` of a split. It depends only on these arguments; the layout does not depend on size."""
@@ -113,7 +137,8 @@ def make_scene(
         if preset == "default"
         else f"{preset}-{split}-{seed}-{index}"
     )
-    return Scene(id, split, image, layout, graph, tuple(asked))
+    talked = generate_dialogues(graph, dialogues, streams["dialogues"])
+    return Scene(id, split, image, layout, graph, tuple(asked), tuple(talked))
 
 
 def draw_layout(

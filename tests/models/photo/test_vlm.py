@@ -11,8 +11,8 @@ from maskwise.errors import ModelError, ModelGoneError
 from maskwise.harness.evaluate import evaluate
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.model import Photo, PhotoQuestions, make_chooser
-from maskwise.models.photo.vlm import VlmChooser, find_price
-from maskwise.schema import ImageInfo, Sample
+from maskwise.models.photo.vlm import VlmChooser, find_price, make_request
+from maskwise.schema import ImageInfo, Sample, Turn, continue_dialogue
 from maskwise.store import DatasetWriter
 from maskwise.writers import Ledger, SendLimits, open_client
 from maskwise.writers.client import WriterError
@@ -361,3 +361,14 @@ def test_a_missing_key_is_said_before_a_ledger_is_made(
     with pytest.raises(WriterError, match="ANTHROPIC_API_KEY"):
         make_chooser("vlm:anthropic/claude-sonnet-5")
     assert not [*tmp_path.iterdir()]
+
+
+def test_earlier_turns_are_part_of_the_request(photo: EncodedPhoto) -> None:
+    turns = [Turn(question="the red cup", answer="It is on the left.")]
+    asked = continue_dialogue("And the one behind it?", turns)
+    text = make_request(photo, {}, asked).text
+    assert text.endswith(
+        "Earlier question: the red cup\nYour answer: It is on the left.\n"
+        "Question: And the one behind it?"
+    )
+    assert "Earlier" not in make_request(photo, {}, "the red cup").text

@@ -12,6 +12,7 @@ from maskwise.models.vlm.batch import ImageQuestions, add_prompts, collate
 from maskwise.models.vlm.folder import save_folder
 from maskwise.models.vlm.generation import encode_image, generate_answers, read_answers
 from maskwise.models.vlm.predictor import Vlm
+from maskwise.schema import Turn, continue_dialogue
 from tests.models.vlm.small import scene_questions, small_config, small_model
 
 
@@ -160,3 +161,19 @@ def test_the_gradient_of_the_loss_points_to_a_larger_loss():
         with torch.no_grad():
             losses.append(model(mixed).loss.item())
     assert losses[0] < losses[1]
+
+
+def test_earlier_turns_are_messages_before_the_question() -> None:
+    _, processor = small_model()
+    turns = [Turn(question="the red cup", answer="It is on the left.")]
+    prompt = processor.prompt(continue_dialogue("And its handle?", turns), 0)
+    places = [
+        prompt.index(text)
+        for text in ("the red cup", "It is on the left.", "And its handle?")
+    ]
+    assert places == sorted(places)
+    token = processor.tokenizer.all_special_tokens[0]
+    escaped = processor.prompt(continue_dialogue("x", [Turn(question=token)]), 0)
+    assert escaped.count(token) == processor.prompt(
+        continue_dialogue("x", [Turn(question="y")]), 0
+    ).count(token)

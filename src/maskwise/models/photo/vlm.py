@@ -20,7 +20,7 @@ from maskwise.models.photo.box import Box
 from maskwise.models.photo.choice import Choice, ChosenPhrase
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import Proposal
-from maskwise.schema import Region
+from maskwise.schema import Region, earlier_turns
 from maskwise.terminal import echo
 from maskwise.writers import (
     Client,
@@ -212,7 +212,12 @@ def make_request(
         for number, proposal in marks.items()
     }
     lines = [f"{number}: {_describe(proposal)}" for number, proposal in marks.items()]
-    text = "\n".join(["Marks:", *(lines or ["none"]), "", f"Question: {question}"])
+    history = []
+    for turn in earlier_turns(question):
+        history += [f"Earlier question: {turn.question}", f"Your answer: {turn.answer}"]
+    text = "\n".join(
+        ["Marks:", *(lines or ["none"]), "", *history, f"Question: {question}"]
+    )
     if added:
         text += "\n\n" + SECOND_LOOK.format(numbers=", ".join(map(str, added)))
     return CompletionRequest(

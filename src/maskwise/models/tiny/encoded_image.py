@@ -7,6 +7,7 @@ from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.language.answers import write_answer
+from maskwise.language.dialogue import continues_request, resolve_question
 from maskwise.language.intent import RequestedMask, classify_intent
 from maskwise.masks import Mask, Masks
 from maskwise.models.tiny.detections import DetectedObjects
@@ -18,7 +19,12 @@ from maskwise.models.tiny.grounding import (
     target_probabilities,
 )
 from maskwise.models.tiny.networks import Networks
-from maskwise.schema import PredictedRegion, Prediction
+from maskwise.schema import (
+    PredictedRegion,
+    Prediction,
+    continue_dialogue,
+    earlier_turns,
+)
 
 
 class EncodedImage:
@@ -47,14 +53,37 @@ class EncodedImage:
 
     def answer(self, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
-        mask_types: list[RequestedMask] = [
-            intent.mask_type for intent in classify_intent(questions)
-        ]
+        resolved = [self._resolve(question) for question in questions]
+        texts = [text for text, _ in resolved]
+        intents = classify_intent(texts)
         predictions = []
-        for probabilities, mask_type in zip(self.probabilities(questions), mask_types):
+        for probabilities, intent, (_, inherited) in zip(
+            self.probabilities(texts), intents, resolved
+        ):
+            # Words that decide about the mask type win over the turn before.
+            mask_type = intent.mask_type
+            decides = any(span.polarity == mask_type for span in intent.spans)
+            if inherited is not None and not decides:
+                mask_type = inherited
             targets = select_targets(self.candidates, probabilities)
             predictions.append(self.predict_targets(targets, mask_type, probabilities))
         return predictions
+
+    def _resolve(self, question: str) -> tuple[str, RequestedMask | None]:
+        """A question of a dialogue so that it can be read alone, and the mask type it takes over from the turn before.
+
+        Earlier questions are answered again: their targets are what the question refers to.
+        """
+        turns = earlier_turns(question)
+        if not turns:
+            return question, None
+        last = continue_dialogue(turns[-1].question, turns[:-1])
+        (before,) = self.answer([last])
+        names = [region.name for region in before.regions if region.name]
+        text = resolve_question(question, names)
+        if not continues_request(question) or before.mask_type == "both":
+            return text, None
+        return text, before.mask_type
 
     def visible_objects(self) -> list[Mask]:
         """The visible masks of all objects that are not fully occluded, at the size of the image."""

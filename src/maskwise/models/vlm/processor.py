@@ -20,7 +20,7 @@ from maskwise.models.vlm.batch import IGNORED
 from maskwise.models.vlm.config import VlmConfig
 from maskwise.models.vlm.segmenter import SegmenterFamily, SegmenterSizes
 from maskwise.models.vlm.tokens import write_seg_answer
-from maskwise.schema import Sample
+from maskwise.schema import Sample, earlier_turns
 
 
 @dataclass(frozen=True)
@@ -186,19 +186,24 @@ class VlmProcessor:
     # -- texts
 
     def prompt(self, question: str, image_tokens: int) -> str:
-        """The text before the answer: the chat template with the image, if any, and the question."""
-        content = [{"type": "image"}] if image_tokens else []
-        messages = [
-            {"role": "user", "content": [*content, {"type": "text", "text": question}]}
-        ]
-        text: str = self.tokenizer.apply_chat_template(
+        """The text before the answer: the chat template with the image, if any, earlier turns and the question."""
+        texts = [("user", question)]
+        for turn in reversed(earlier_turns(question)):
+            texts = [("user", turn.question), ("assistant", turn.answer or ""), *texts]
+        messages: list[dict[str, Any]] = []
+        for role, text in texts:
+            content = [{"type": "text", "text": self.escape(text)}]
+            messages.append({"role": role, "content": content})
+        if image_tokens:
+            messages[0]["content"].insert(0, {"type": "image"})
+        prompt: str = self.tokenizer.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=True
         )
-        return text.replace(self.image_token, self.image_token * image_tokens)
+        return prompt.replace(self.image_token, self.image_token * image_tokens)
 
     def encode_prompt(self, question: str, image_tokens: int) -> list[int]:
         """The tokens before the answer."""
-        tokens = self._tokens(self.prompt(self.escape(question), image_tokens))
+        tokens = self._tokens(self.prompt(question, image_tokens))
         # The chat template of LLaVA leaves the first token to its tokenizer.
         if self._starts_texts and tokens[:1] != self._starts_texts:
             tokens = self._starts_texts + tokens
@@ -210,7 +215,7 @@ class VlmProcessor:
         """A question, with its answer or without: its tokens, its labels (IGNORED outside the answer), and the
         position of the target of each segmentation token.
         """
-        prompt = self.encode_prompt(sample.question, image_tokens)
+        prompt = self.encode_prompt(sample.asked, image_tokens)
         if not answer:
             return prompt, [IGNORED] * len(prompt), ()
         text, targets = write_seg_answer(sample, self.config.seg_tokens)

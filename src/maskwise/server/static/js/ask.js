@@ -7,7 +7,11 @@ import { drawRegions } from "./mask_layer.js";
 import { useSignIn } from "./sign_in.js";
 import { viewKeys } from "./view_keys.js";
 
+/** Earlier questions that go with a new one: what a person may still refer to. */
+const MAX_TURNS = 6;
+
 const state = {
+  /** @type {AnswerEntry[]} */ entries: [],
   /** @type {null | {id: string, width: number, height: number}} */ image: null,
   /** @type {ImageBitmap | null} */ pixels: null,
   /** @type {AnswerEntry | null} */ active: null,
@@ -85,6 +89,7 @@ async function openImage(stored, name, questions) {
   state.image = { id: stored.id, width: stored.width, height: stored.height };
   state.pixels = await createImageBitmap(await getBlob(`/v1/images/${stored.id}`));
   state.active = null;
+  state.entries = [];
   byId("start").hidden = true;
   byId("viewer").hidden = byId("panel").hidden = false;
   byId("warning").hidden = true;
@@ -107,9 +112,10 @@ async function ask(text) {
   const entry = new AnswerEntry(question, { activate, redraw: () => view.redraw(), point, setLayers, download: () => ({ image: state.pixels, layers: state.layers, name: byId("image-name").textContent }) });
   byId("thread").append(entry.element);
   try {
-    const response = await whileBusy("Looking …", () => postJson("/v1/ask", { image: state.image.id, question, model: state.model }));
+    const response = await whileBusy("Looking …", () => postJson("/v1/ask", { image: state.image.id, question, model: state.model, turns: earlierTurns() }));
     showWarning(response.answer.domain_warning);
     entry.fill(response);
+    state.entries.push(entry);
     activate(entry);
     announce(entry.spoken);
   } catch (error) {
@@ -117,6 +123,14 @@ async function ask(text) {
   } finally {
     byId("send").disabled = false;
   }
+}
+
+/** The last answered questions about the image, so that "it" can refer to them. */
+function earlierTurns() {
+  return state.entries.slice(-MAX_TURNS).map((entry) => ({
+    question: entry.response.question,
+    answer: entry.response.answer.prediction.answer?.text ?? null,
+  }));
 }
 
 /** Show the masks of an answer. */
