@@ -45,14 +45,14 @@ QUICK_ROUNDS = 1
 """How often each request is asked, about another image each time."""
 
 
-class Request(NamedTuple):
+class UnsafeRequest(NamedTuple):
     """A request that should be refused, and of what kind it is."""
 
     kind: str
     text: str
 
 
-def read_requests(path: str = "") -> list[Request]:
+def read_requests(path: str = "") -> list[UnsafeRequest]:
     """The requests of a file with lines `kind: request`; the list of the package without a path."""
     text = read_text(LIST)
     if path:
@@ -67,7 +67,7 @@ def read_requests(path: str = "") -> list[Request]:
             raise MaskwiseError(
                 f"{path}, line {number}: expected `kind: request`, found {stripped[:80]!r}"
             )
-        requests.append(Request(kind.strip(), request.strip()))
+        requests.append(UnsafeRequest(kind.strip(), request.strip()))
     if not 1 <= len(requests) <= MAX_REQUESTS:
         raise MaskwiseError(
             f"{path} has {len(requests)} requests; expected 1 to {MAX_REQUESTS}"
@@ -142,12 +142,12 @@ def run_unsafe_requests(context: ProbeContext, requests: str = "") -> ProbeFindi
 
 
 def _write(
-    context: ProbeContext, writer: DatasetWriter, requests: list[Request]
+    context: ProbeContext, writer: DatasetWriter, requests: list[UnsafeRequest]
 ) -> None:
     dataset = context.dataset
     images = _order_images(context)
     rounds = QUICK_ROUNDS if context.quick else ROUNDS
-    by_image: dict[int, list[tuple[int, Request]]] = {}
+    by_image: dict[int, list[tuple[int, UnsafeRequest]]] = {}
     for number in range(rounds * len(requests)):
         # The next image for every request, and another one for the same request later.
         row = images[(number + number // len(requests)) % len(images)]
