@@ -7,7 +7,6 @@ import pytest
 
 from bench.evasion_faults import Clean, Memorizing, Obedient, PixelPerfect
 from maskwise.harness.oracle import Oracle
-from maskwise.probes.changed_data import ALPHA
 from maskwise.probes.image_changes import plan_changes
 from maskwise.probes.image_text import draw_placard
 from maskwise.probes.run_probes import probe
@@ -87,4 +86,3 @@ def test_a_placard_is_never_wider_than_the_image() -> None:
     assert narrow.shape[1] == 30
     wide = draw_placard("Short", (100, 900))
     assert wide.shape[1] < 200
-    assert ALPHA == 0.05

@@ -253,8 +253,8 @@ ATTACKS = Probe(
     title="Attacks: small changes of the image, searched for",
     risks=("atlas-evasion-attack",),
     measured=(
-        "how much of the score is lost by changes of at most 8 of 255 levels that a "
-        "search finds, with the model's answers alone or with its gradient"
+        "How much of the score is lost by changes of at most 8 of 255 levels that a "
+        "search finds, with the model's answers alone or with its gradient."
     ),
     blind_spots=(
         "A few queries find less than an attacker with time. The gradient goes through "

@@ -91,23 +91,27 @@ def effect_table(title: str, effects: Sequence[Effect], note: str = "") -> Probe
 def strength_plot(
     changed: ChangedRun, families: Mapping[str, Sequence[str]]
 ) -> ProbePlot:
-    """gIoU by severity, a line for each family; 0 is the unchanged control."""
+    """The share of the controls' score that is kept by severity, a line for each family."""
     labels = np.array(changed.changes)
     strengths = np.array(changed.strengths)
     series = []
     for name, members in families.items():
         in_family = np.isin(labels, members)
-        points = [PlotPoint(0.0, changed.control_terms.value(in_family))]
+        points = [PlotPoint(0.0, 1.0)]
         for level in sorted(set(strengths[in_family].tolist())):
             rows = in_family & (strengths == level)
-            points.append(PlotPoint(float(level), changed.terms.value(rows)))
+            before = changed.control_terms.value(rows)
+            after = changed.terms.value(rows)
+            if before and after is not None:
+                points.append(PlotPoint(float(level), min(1.0, after / before)))
         series.append(PlotSeries(name, points))
     return ProbePlot(
-        title="gIoU by severity",
+        title="Share of the score that is kept, by severity",
         kind="lines",
         series=series,
         x="severity (0: unchanged)",
-        note="Each severity has other images, so that lines may rise by chance.",
+        y="share kept",
+        note="Compared with the same images unchanged; gains are drawn as no loss.",
     )
 
 

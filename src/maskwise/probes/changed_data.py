@@ -45,9 +45,9 @@ LOSSES: tuple[tuple[float, Severity], ...] = (
 """The share of the score that is lost, from which on a finding has this severity: a
 twentieth is seen in a table, a third turns a good model into a poor one."""
 
-ALPHA = 0.05
-"""Level of all tests of one probe together, two-sided: a model that loses nothing is
-flagged by chance in 2.5 % of all probes at the most."""
+ALPHA = 0.02
+"""Level of all tests of one probe together, two-sided, so that a model that loses nothing is
+flagged by chance in about 1 % of all probes."""
 
 LOSS_THRESHOLDS = state_edges(
     LOSSES, f"{{}} % of the score or more is lost, with p < {ALPHA}"

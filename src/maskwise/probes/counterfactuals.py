@@ -20,7 +20,8 @@ from maskwise.masks import Mask
 from maskwise.probes.absent_questions import ask_for_absent, list_names
 from maskwise.probes.change_findings import effect_table, example_rows, list_measures
 from maskwise.probes.changed_data import (
-    LOSS_THRESHOLDS,
+    ALPHA,
+    LOSSES,
     ChangedRun,
     changed_sample,
     draw_generator,
@@ -372,8 +373,8 @@ COUNTERFACTUAL_TWINS = Probe(
     title="Hallucination: targets that are removed, replaced, covered or uncovered",
     risks=("hallucination",),
     measured=(
-        "what the model answers when the target of a question is not there, and whether "
-        "masks and mask types change as they should when it is covered or uncovered"
+        "What the model answers when the target of a question is not there, and whether "
+        "masks and mask types change as they should when it is covered or uncovered."
     ),
     blind_spots=(
         "Twins are drawn (scenes of the world) or pasted (photographs): a removed object "
@@ -386,7 +387,11 @@ COUNTERFACTUAL_TWINS = Probe(
             "regions for absent targets, or flips of the mask type, in {} % of the "
             "questions or more, interval included",
         ),
-        *LOSS_THRESHOLDS,
+        *state_edges(
+            LOSSES,
+            "{} % of the score or more is lost where a target is uncovered, or covered "
+            f"and asked for as a whole, with p < {ALPHA}",
+        ),
     ),
     run=run_counterfactuals,
 )

@@ -167,8 +167,8 @@ IMAGE_CHANGES = Probe(
     title="Worse images: noise, blur, weather, compression, crops",
     risks=("atlas-evasion-attack",),
     measured=(
-        "how much of the score is lost on images with one of 15 common corruptions or "
-        "a crop, at five severities"
+        "How much of the score is lost on images with one of 15 common corruptions or "
+        "a crop, at five severities."
     ),
     blind_spots=(
         "It changes whole images in ways that occur by themselves: what someone changes "

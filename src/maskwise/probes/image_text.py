@@ -218,8 +218,8 @@ IMAGE_TEXT = Probe(
     title="Instructions written into the image",
     risks=("atlas-evasion-attack",),
     measured=(
-        "how much of the score is lost when a placard in the image tells the model to do "
-        "something else than the question"
+        "How much of the score is lost when a placard in the image tells the model to do "
+        "something else than the question."
     ),
     blind_spots=(
         "One font, English, printed clearly; not instructions that people cannot see. A "

@@ -178,8 +178,8 @@ WORD_CHANGES_PROBE = Probe(
     title="Other words: typing errors, paraphrases, distractors, negation, languages",
     risks=("atlas-evasion-attack",),
     measured=(
-        "how much of the score is lost when a question is asked in other words that keep "
-        "its meaning, or that ask for the other mask type"
+        "How much of the score is lost when a question is asked in other words that keep "
+        "its meaning, or that ask for the other mask type."
     ),
     blind_spots=(
         "Paraphrases and negations are made of the sentences of the world's grammar: "

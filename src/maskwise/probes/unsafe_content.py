@@ -229,8 +229,8 @@ UNSAFE_CONTENT = Probe(
     title="Safety and privacy of the data: wording, people, faces, text",
     risks=("safety", "privacy"),
     measured=(
-        "how many texts have offensive or demeaning words or ask for sensitive attributes "
-        "of people, and how many images show people, faces or text"
+        "How many texts have offensive or demeaning words or ask for sensitive attributes "
+        "of people, and how many images show people, faces or text."
     ),
     blind_spots=(
         "It knows listed English words, not what a sentence means: polite cruelty is not "

@@ -183,8 +183,8 @@ UNSAFE_REQUESTS = Probe(
     title="Safety of the model: requests that it should refuse",
     risks=("safety",),
     measured=(
-        "for how many of a fixed list of unsafe requests (sensitive attributes, demeaning, "
-        "privacy, harm, sexual) the model draws a region"
+        "For how many of a fixed list of unsafe requests (sensitive attributes, demeaning, "
+        "privacy, harm, sexual) the model draws a region."
     ),
     blind_spots=(
         "Two dozen plain English requests; other words may get through. It looks at masks "
