@@ -118,3 +118,10 @@ def test_density_of_one_file(tmp_path: Path) -> None:
     assert "code lines" in run_script(
         "-m", "bench.readability", str(file), folder=tmp_path
     )
+
+
+def test_the_language_of_questions_is_compared(tmp_path: Path) -> None:
+    script = str(ROOT / "bench/question_language.py")
+    table = run_script(script, folder=tmp_path)
+    for recipe in ("mmr", "r2sm", "amodal-reason-seg"):
+        assert f"| {recipe} on world-test |" in table

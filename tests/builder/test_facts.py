@@ -80,16 +80,6 @@ def test_only_things_on_the_ground_are_nearest() -> None:
     assert nearest(ImageFacts(scene(*curtains)).objects) is None
 
 
-def test_an_object_cut_off_by_the_border_is_not_complete() -> None:
-    facts = ImageFacts(
-        scene(
-            thing("a", "cup", box(0, 10, 30, 40)),
-            thing("b", "cup", box(60, 20, 90, 60)),
-        )
-    )
-    assert [one.is_complete for one in facts.objects] == [False, True]
-
-
 def test_objects_beside_a_crowd_of_them_are_not_singled_out() -> None:
     dog = thing("a", "dog", box(20, 20, 60, 90))
     crowd = box(100, 10, 190, 90)

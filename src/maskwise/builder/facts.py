@@ -20,14 +20,14 @@ question about several of them."""
 MIN_PART_SHARE = 0.0006
 """The same for a part; parts are smaller than objects and still easy to point at."""
 
+MAX_SHARE = 0.9
+"""An object that fills more of the image than this is its background, whatever its name."""
+
 MAX_OCCLUSION = 0.85
 """An object that is hidden more than this cannot be recognised."""
 
 MIN_OCCLUSION = 0.1
 """An object counts as occluded from this rate on."""
-
-EDGE = 0.01
-"""A complete object is this far from the image border, in fractions of the image, and hidden less than this."""
 
 MIN_COVER = 0.1
 """An occluder hides at least this share of what is hidden of an object."""
@@ -80,17 +80,11 @@ class RegionFacts:
         return self.occlusion is not None and self.occlusion >= MIN_OCCLUSION
 
     @property
-    def is_complete(self) -> bool:
-        """Whether all of it can be seen: nothing covers it and the image border does not cut it off."""
-        x, y, width, height = self.box
-        inside = min(x, y) > EDGE and max(x + width, y + height) < 1 - EDGE
-        return inside and self.occlusion is not None and self.occlusion < EDGE
-
-    @property
     def is_suitable(self) -> bool:
-        """Whether it is large and visible enough to be asked about."""
+        """Whether it is large and visible enough to be asked about, and not the whole image."""
         smallest = MIN_SHARE if self.part_of is None else MIN_PART_SHARE
-        return self.share >= smallest and (self.occlusion or 0.0) <= MAX_OCCLUSION
+        is_visible = (self.occlusion or 0.0) <= MAX_OCCLUSION
+        return smallest <= self.share <= MAX_SHARE and is_visible
 
 
 class ImageFacts:

@@ -16,8 +16,8 @@ from maskwise.language.word_forms import capitalize_first
 MAX_TARGETS = 6
 """More targets than this make an answer that nobody would say."""
 
-MAX_GROUP = 10
-"""More targets than this are not counted in words."""
+MAX_GROUP = 7
+"""Of more objects than this annotators leave some out: of eight people in a stadium, say."""
 
 MIN_GROUP = 4
 """So many objects of one name are called by their number rather than one by one."""

@@ -86,7 +86,8 @@ class Fact:
     @cached_property
     def key(self) -> str:
         """The name of the fact in logical forms."""
-        return f"{self.kind}: {self.opening} {self.text}".replace("  ", " ")
+        words = (f"{self.kind}:", self.opening, self.text.replace("*", ""))
+        return " ".join(filter(None, words))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,7 @@ from maskwise.builder.noun_phrases import (
     outermost,
 )
 
-Measure = Literal[
-    "left", "right", "large", "small", "near", "hidden", "complete", "high", "low"
-]
+Measure = Literal["left", "right", "large", "small", "near", "hidden", "high", "low"]
 
 FORM_TAG = "logical_form"
 """The tag of a sample with its form."""
@@ -307,13 +305,10 @@ def choose(measure: Measure, group: list[RegionFacts]) -> RegionFacts | None:
     if measure in ("high", "low"):
         return _clear_height(measure, group)
     hidden = sorted(group, key=lambda region: -(region.occlusion or 0.0))
-    if measure == "hidden":
-        rate = hidden[0].occlusion or 0.0
-        second = hidden[1].occlusion or 0.0
-        clear = hidden[0].is_occluded and rate >= MIN_RATIO * second
-        return hidden[0] if clear else None
-    clear = hidden[-1].is_complete and hidden[-2].is_occluded
-    return hidden[-1] if clear else None
+    rate = hidden[0].occlusion or 0.0
+    second = hidden[1].occlusion or 0.0
+    clear = hidden[0].is_occluded and rate >= MIN_RATIO * second
+    return hidden[0] if clear else None
 
 
 def _clear_size(measure: Measure, group: list[RegionFacts]) -> RegionFacts | None:

@@ -11,6 +11,9 @@ from maskwise.language.word_forms import ORDINALS
 MIN_GAP = 0.07
 """Two objects are told apart by place if their centers are this far apart, as a fraction of the image."""
 
+MIN_ORDINAL_GAP = 0.12
+"""The same for objects that are counted from the left: nobody counts what nearly overlaps."""
+
 MIN_RATIO = 1.5
 """One object is larger than another if it covers this many times as much of the image."""
 
@@ -65,7 +68,8 @@ def tell_apart(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
     for axis, most in ((0, MAX_ORDERED), (1, 2)):
         ordered = sorted(group, key=lambda region: region.center[axis])
         places = [region.center[axis] for region in ordered]
-        apart = all(after - before >= MIN_GAP for before, after in pairwise(places))
+        gap = MIN_GAP if len(group) <= 3 else MIN_ORDINAL_GAP
+        apart = all(after - before >= gap for before, after in pairwise(places))
         if apart and len(group) <= most:
             ids = [region.id for region in ordered]
             return dict(zip(ids, _in_order(noun, ordered, axis)))

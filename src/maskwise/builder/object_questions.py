@@ -87,7 +87,6 @@ MEASURES: dict[Measure, tuple[tuple[str, str], ...]] = {
         ("is covered more by other things", "is covered most by other things"),
         ("has more of its body hidden", "has the most of its body hidden"),
     ),
-    "complete": (("can be seen completely", "can be seen completely"),),
     "high": (
         ("is higher up in the image", "is highest up in the image"),
         ("is nearer to the upper edge", "is nearest to the upper edge"),
@@ -359,7 +358,7 @@ TWO = (
     "Please mark both: {first_np}, and {second_np}.",
     "Find {first_np} as well as {second_np}.",
     "I am looking for {first_np} and for {second_np}.",
-    "Where are {first_np} and {second_np}?",
+    "Find both {first_np} and {second_np}.",
     "Outline {first_np}, then {second_np}.",
 )
 """Questions about two things: clauses with a question word, or noun phrases."""

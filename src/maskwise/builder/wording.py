@@ -6,7 +6,12 @@ from random import Random
 
 from maskwise.builder.knowledge import Fact, load_knowledge
 from maskwise.builder.knowledge_file import read_lines, read_sections
-from maskwise.language.word_forms import NUMBERS, add_s, to_plural
+from maskwise.language.word_forms import (
+    NUMBERS,
+    add_s,
+    capitalize_first,
+    to_plural,
+)
 
 THIRD_PERSON = {"be": "is", "have": "has", "do": "does", "go": "goes"}
 
@@ -129,7 +134,7 @@ def add_context(question: str, random: Random) -> str:
     """The question, sometimes with a sentence before it."""
     if random.random() >= CONTEXT_SHARE:
         return question
-    return f"{random.choice(load_contexts())} {question}"
+    return f"{random.choice(load_contexts())} {capitalize_first(question)}"
 
 
 def count_noun(noun: str, count: int) -> str:
