@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.planted_errors import CHANGES, plant_errors
-from maskwise.audit.audit import audit_dataset
+from maskwise.auditing.audit import audit_dataset
 from maskwise.datasets import load_dataset
 from maskwise.harness.oracle import Oracle
 from maskwise.protocols import GroundTruth, PredictionColumns

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from maskwise.masks import Mask
+from maskwise.masks import Mask, Masks
 from maskwise.schema import Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 
@@ -64,8 +64,8 @@ def _move_visible(
     target = _first_target(sample)
     if target is None or target.visible is None or target.amodal is None:
         return None
-    pixels = target.visible.to_dense()
-    moved = Mask.from_dense(np.roll(pixels, max(3, target.visible.box[2] // 4), axis=1))
+    distance = max(3, target.visible.box[2] // 4)
+    (moved,) = Masks.from_masks([target.visible]).shift(distance, 0)
     if not (moved - target.amodal).area:
         return None
     return _with_target(sample, visible=moved)

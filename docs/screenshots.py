@@ -18,8 +18,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.planted_errors import plant_errors
-from maskwise.audit.audit import audit
-from maskwise.audit.audit_page import audit_to_html
+from maskwise.auditing.audit import audit
+from maskwise.auditing.audit_page import audit_to_html
 from maskwise.harness.evaluate import evaluate
 from maskwise.harness.oracle import Oracle
 from maskwise.report.explanation import explain_run

@@ -40,7 +40,7 @@ PACKAGES = [
     "report",
     "engines",
     "harness",
-    "audit",
+    "auditing",
     "writers",
     "builder",
     "judging",

@@ -30,6 +30,12 @@ def test_every_name_loads(name: str) -> None:
     assert getattr(mw, name).__doc__
 
 
+def test_no_name_is_that_of_a_package() -> None:
+    """Importing the package `maskwise.NAME` would put it in the place of the name."""
+    modules = {path.stem for path in SOURCE.parent.iterdir()}
+    assert not modules & set(mw.__all__)
+
+
 def test_the_three_lists_agree() -> None:
     listed = [name for names in mw._MODULES.values() for name in names]
     assert sorted(listed) == sorted(mw.__all__)

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskwise.audit.audit import audit
+    from maskwise.auditing.audit import audit
     from maskwise.datasets import load_dataset, read_dataset
     from maskwise.engines import EngineOptions
     from maskwise.errors import (
@@ -133,7 +133,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "audit.audit": ["audit"],
+    "auditing.audit": ["audit"],
     "datasets": ["load_dataset", "read_dataset"],
     "engines": ["EngineOptions"],
     "errors": [

@@ -13,7 +13,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from maskwise.audit.doubts import FORMAT, Audit, DoubtfulSample
+from maskwise.auditing.doubts import FORMAT, Audit, DoubtfulSample
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.review import Review
 from tests.cli.commands import fail, run

@@ -11,7 +11,7 @@ from maskwise.errors import MaskwiseError, StoreError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
-    from maskwise.audit.doubts import Audit
+    from maskwise.auditing.doubts import Audit
     from maskwise.runs import Run
     from maskwise.store import Dataset
 
@@ -66,7 +66,7 @@ def audit(
 
     Example: maskwise audit data/val --runs runs/a --runs runs/b --out audit.json
     """
-    from maskwise.audit.audit import audit as audit_data
+    from maskwise.auditing.audit import audit as audit_data
     from maskwise.datasets import load_dataset
     from maskwise.runs import load_run
 
@@ -97,7 +97,7 @@ def audit(
 def _to_text(
     result: "Audit", dataset: "Dataset", runs: "list[Run]", out: Path, top: int
 ) -> str:
-    from maskwise.audit.audit_page import audit_to_html, audit_to_markdown
+    from maskwise.auditing.audit_page import audit_to_html, audit_to_markdown
 
     suffix = out.suffix.lower()
     if suffix == ".html":
@@ -111,7 +111,7 @@ def _print_audit(result: "Audit", top: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from maskwise.audit.audit_page import describe
+    from maskwise.auditing.audit_page import describe
     from maskwise.console import make_console
 
     console = make_console(highlight=False)

@@ -22,7 +22,7 @@ from maskwise.errors import MaskwiseError, MissingDependencyError, StoreError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
-    from maskwise.audit.doubts import Audit
+    from maskwise.auditing.doubts import Audit
     from maskwise.review.review import Review
 
 START = "start"
@@ -471,13 +471,13 @@ def _beginning(
     first: Path | None,
 ) -> Callable[[], bool]:
     """A function that begins the review, unless it was begun before; what it needs is read now."""
-    from maskwise.audit.doubts import read_audit
+    from maskwise.auditing.doubts import read_audit
     from maskwise.review.judgments import JudgmentOptions, read_judgment_controls
     from maskwise.review.project import ProjectOptions, read_controls
 
     if review.runs is None:
         known = {} if controls is None else read_controls(controls, review.dataset)
-        named = [] if first is None else _doubtful_samples(read_audit(first), review)
+        named = {} if first is None else _doubtful_samples(read_audit(first), review)
         options = ProjectOptions(double_share=double_share, controls=known, first=named)
         return lambda: review.create(options)
     answers = [] if controls is None else read_judgment_controls(controls, review.runs)
@@ -487,9 +487,11 @@ def _beginning(
     return lambda: review.create(judgments=judgments)
 
 
-def _doubtful_samples(audit: "Audit", review: "Review") -> list[str]:
-    """The ids of the samples of an audit; StoreError if it is that of another dataset."""
-    samples = [item.sample for item in audit.doubtful]
+def _doubtful_samples(audit: "Audit", review: "Review") -> dict[str, list[str]]:
+    """The samples of an audit with its reasons; StoreError if it is that of another dataset."""
+    samples = {
+        item.sample: [doubt.message for doubt in item.doubts] for item in audit.doubtful
+    }
     unknown = [id for id in samples if id not in review.dataset.samples.row]
     if unknown:
         raise StoreError(

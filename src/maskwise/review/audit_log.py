@@ -188,7 +188,9 @@ def _add_runs(connection: Connection, event: Event) -> None:
 def _add_items(connection: Connection, event: Event) -> None:
     added: list[dict[str, Any]] = decode_payload(event)
     undecided = {"status": "open", "final": None, "control": None}
-    connection.execute(insert(tables.items), [item | undecided for item in added])
+    # Only items that an audit doubts have the field.
+    rows = [{"doubts": None} | item | undecided for item in added]
+    connection.execute(insert(tables.items), rows)
     slots = []
     for item in added:
         for number in range(item["needed"]):

@@ -88,6 +88,7 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     ignore: Mask | None
     tags: dict[str, str]
     flags: list[str]
+    doubts: list[str]
     problems: list[MaskProblem]
     draft: DecisionDraft | None
     opinions: list[BlindOpinion]
@@ -132,8 +133,9 @@ def view_item(
     expires: float | None,
     draft: DecisionDraft | None,
     opinions: Sequence[BlindOpinion] | None,
+    doubts: str | None = None,
 ) -> ItemView:
-    """An item with its sample. opinions: for an adjudication, the decisions to choose from."""
+    """An item with its sample. opinions: for an adjudication, the decisions to choose from. doubts: as in the table."""
     row = dataset.images.row[sample.image_id]
     # Targets come from the sample, whose version of a region may differ from that of the image.
     shown = {target.id for target in sample.targets}
@@ -154,6 +156,7 @@ def view_item(
         ignore=sample.ignore,
         tags=sample.tags,
         flags=sample_flags(sample),
+        doubts=[] if doubts is None else msgspec.json.decode(doubts, type=list[str]),
         problems=find_mask_problems(sample.targets),
         draft=draft,
         opinions=list(opinions or ()),
@@ -189,6 +192,7 @@ def view_judgment(
         ignore=None,
         tags={},
         flags=[],
+        doubts=[],
         problems=[],
         draft=draft,
         opinions=[],

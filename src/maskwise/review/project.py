@@ -39,12 +39,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 @dataclass(frozen=True)
 class ProjectOptions:
     """double_share: share of the items that two reviewers decide, 0 to 1. controls: known answers by sample id. first:
-    ids of the samples at the beginning of the queue, in order.
+    the samples at the beginning of the queue, in order, each with why an audit doubts it.
     """
 
     double_share: float = 0.0
     controls: Mapping[str, ControlAnswer] = field(default_factory=dict)
-    first: Sequence[str] = ()
+    first: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.double_share <= 1.0:
@@ -212,7 +212,10 @@ def _review_items(
         sample = dataset.samples.id[row]
         double = _is_double(seed, sample, options.double_share)
         needed = 2 if double else 1
-        yield {"item": row, "sample": sample, "place": place, "needed": needed}
+        facts = {"item": row, "sample": sample, "place": place, "needed": needed}
+        if sample in options.first:
+            facts["doubts"] = msgspec.json.encode(options.first[sample]).decode()
+        yield facts
 
 
 def _flagged_rows(dataset: Dataset) -> dict[int, None]:

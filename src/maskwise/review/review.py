@@ -460,8 +460,8 @@ class Review:
         draft: DecisionDraft | None = None,
         opinions: list[BlindOpinion] | None = None,
     ) -> ItemView:
+        row = find_item(connection, item)
         if self.runs is not None:
-            row = find_item(connection, item)
             return view_judgment(self.runs, row, expires=expires, draft=draft)
         return view_item(
             self.dataset,
@@ -470,6 +470,7 @@ class Review:
             expires=expires,
             draft=draft,
             opinions=opinions,
+            doubts=row.doubts,
         )
 
     def _sample(self, item: int) -> Sample:

@@ -81,11 +81,13 @@ items = Table(
     Column("left", Integer),
     Column("right", Integer),
     Column("added", Text),
+    Column("doubts", Text),
 )
 """`item`: row of the sample in the dataset. `place`: position in the queue. `needed`: how many reviews. `final`: the
 decision that counts. `control`: for a control item the known answer, as JSON.
 
-`added`: what a reviewer added, as JSON; empty for a sample of the dataset.
+`added`: what a reviewer added, as JSON; empty for a sample of the dataset. `doubts`: why an audit doubts the sample, as
+a JSON list; empty where it does not.
 
 Where predictions are judged, an item has a number of its own, `row` is that of the sample, `left` and `right` are
 numbers of runs (`right` is empty where one prediction is rated), and `sample` is unique by the number of the item.

@@ -217,7 +217,8 @@ export class ReviewPanel {
     const add = el("button", { type: "button", id: "add-question", onclick: () => this.page.startAdding() }, "Add a question about this image ", el("kbd", {}, "N"));
     const flags = (state.item.flags ?? []).map((flag) => el("span", { class: "tag bad" }, flag.replaceAll("-", " ")));
     const tags = Object.entries(state.item.tags ?? {}).map(([name, value]) => el("span", { class: "tag" }, `${name.replaceAll("_", " ")}: ${value}`));
-    return el("div", { class: "meta" }, add, flags, el("span", {}, `Sample ${state.item.sample}`), tags);
+    const doubts = (state.item.doubts ?? []).map((doubt) => el("p", { class: "doubt" }, doubt));
+    return el("div", { class: "meta" }, add, flags, doubts, el("span", {}, `Sample ${state.item.sample}`), tags);
   }
 }
 

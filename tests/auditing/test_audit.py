@@ -12,8 +12,8 @@ import pytest
 
 from bench.audit import Recall, measure, print_table
 from bench.planted_errors import CHANGES
-from maskwise.audit.audit import audit, audit_dataset
-from maskwise.audit.doubts import CHECKS, read_audit
+from maskwise.auditing.audit import audit, audit_dataset
+from maskwise.auditing.doubts import CHECKS, read_audit
 from maskwise.datasets import load_dataset
 from maskwise.errors import ProtocolError, StoreError
 from maskwise.harness.rescore import rescore
@@ -247,10 +247,11 @@ def test_people_correct_the_dataset_and_runs_are_scored_again(tmp_path: Path) ->
     path = make_predictions(tmp_path / "p.jsonl", right, shift=0)
     run = make_run(tmp_path / "run", dataset.path, path)
     review = Review(dataset, ReviewDatabase(tmp_path / "data.review.sqlite"))
-    review.create(ProjectOptions(first=("s8", "s4")))
+    review.create(ProjectOptions(first={"s8": ["a wrong name"], "s4": []}))
     review.add_reviewer("ada")
     items = review.queue(ADA, 3)
     assert [item.sample for item in items] == ["s8", "s4", "s0"]
+    assert [item.doubts for item in items] == [["a wrong name"], [], []]
     decide(review, 8, "reject", reason="wrong-target")
     with pytest.raises(StoreError, match="accepted or fixed"):
         export_review(review, tmp_path / "accepted")

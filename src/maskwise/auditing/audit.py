@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from maskwise.audit.doubts import (
+from maskwise.auditing.doubts import (
     CHECKS,
     FORMAT,
     Audit,
@@ -21,9 +21,9 @@ from maskwise.audit.doubts import (
     Doubt,
     DoubtfulSample,
 )
-from maskwise.audit.mask_checks import RowDoubt, check_masks
-from maskwise.audit.run_checks import check_against_runs
-from maskwise.audit.text_checks import check_texts
+from maskwise.auditing.mask_checks import RowDoubt, check_masks
+from maskwise.auditing.run_checks import check_against_runs
+from maskwise.auditing.text_checks import check_texts
 from maskwise.datasets import load_dataset
 from maskwise.errors import ProtocolError
 from maskwise.protocols import GroundTruth, PredictionColumns

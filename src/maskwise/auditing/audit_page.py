@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from maskwise.audit.doubts import CHECKS, Audit, DoubtfulSample
+from maskwise.auditing.doubts import CHECKS, Audit, DoubtfulSample
 from maskwise.errors import MaskwiseError
 from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery

@@ -14,8 +14,8 @@ from operator import and_, or_
 import numpy as np
 
 from maskwise.arrays import Float64Array
-from maskwise.audit.doubts import Doubt
-from maskwise.audit.mask_checks import RowDoubt
+from maskwise.auditing.doubts import Doubt
+from maskwise.auditing.mask_checks import RowDoubt
 from maskwise.masks import Masks, PairAreas, boundary_areas, pair_areas
 from maskwise.protocols import GroundTruth, PredictionColumns
 from maskwise.protocols.question_masks import merge_question_masks

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from maskwise.audit.doubts import Doubt
-from maskwise.audit.mask_checks import RowDoubt
+from maskwise.auditing.doubts import Doubt
+from maskwise.auditing.mask_checks import RowDoubt
 from maskwise.language.category_names import find_category_name
 from maskwise.language.intent import classify_intent
 from maskwise.language.tokens import split_words

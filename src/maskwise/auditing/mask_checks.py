@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from maskwise.arrays import Int64Array
-from maskwise.audit.doubts import Doubt
+from maskwise.auditing.doubts import Doubt
 from maskwise.masks import Masks, pair_areas
 from maskwise.protocols import GroundTruth
 from maskwise.protocols.ground_truth import AMODAL, VISIBLE
