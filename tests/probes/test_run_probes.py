@@ -25,7 +25,7 @@ from maskwise.runs.probe_results import (
 )
 from maskwise.store import Dataset
 
-PROBE_NAMES = ["output-bias", "poor-model-accuracy", "data-bias", "demographic"]
+PROBE_NAMES = ["output-bias", "data-bias", "poor-model-accuracy", "demographic"]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_what_was_asked_is_not_asked_again(tmp_path: Path, squares: Dataset) -> 
     model = FailsSometimes()
     probes = [make_probe(ask)]
     first = mw.probe(model, squares, tmp_path / "out", probes=probes, progress=False)
-    assert first.results[0].runs == ["mine/half", BASE]
+    assert first.results[0].runs == ["mine/half"]
     assert first.cost == 1.5
     predictions = tmp_path / "out" / BASE / "predictions.jsonl"
     written = predictions.stat().st_mtime_ns
@@ -99,6 +99,55 @@ def test_what_was_asked_is_not_asked_again(tmp_path: Path, squares: Dataset) -> 
     again = mw.probe(model, squares, tmp_path / "out", probes=probes, progress=False)
     assert again.results[0].finding == first.results[0].finding
     assert predictions.stat().st_mtime_ns == written
+
+
+def test_probes_of_one_folder_are_collected(tmp_path: Path, squares: Dataset) -> None:
+    model = FailsSometimes()
+    out = tmp_path / "out"
+    first = make_probe(ask, name="first")
+    second = make_probe(ask, name="second")
+    mw.probe(model, squares, out, probes=first, progress=False)
+    both = mw.probe(model, squares, out, probes=second, progress=False)
+    assert [result.name for result in both.results] == ["first", "second"]
+    # Both use the same two evaluations.
+    assert both.cost == 1.5
+    assert read_probes(out) == both
+
+
+def test_a_folder_of_other_probes_is_left_alone(
+    tmp_path: Path, squares: Dataset
+) -> None:
+    out = tmp_path / "out"
+    kept = mw.probe(
+        FailsSometimes(), squares, out, probes=make_probe(ask), progress=False
+    )
+    for options in ({"seed": 1}, {"quick": True}, {"limit": 10}):
+        with pytest.raises(MaskwiseError, match="choose another folder"):
+            mw.probe(
+                FailsSometimes(),
+                squares,
+                out,
+                probes=make_probe(ask),
+                progress=False,
+                **options,  # type: ignore[arg-type]
+            )
+    assert read_probes(out) == kept
+
+
+def test_what_is_done_is_kept_when_a_later_probe_is_interrupted(
+    tmp_path: Path, squares: Dataset
+) -> None:
+    def stop(context: ProbeContext) -> ProbeFinding:
+        raise KeyboardInterrupt
+
+    probes = [make_probe(ask, name="first"), make_probe(stop, name="second")]
+    with pytest.raises(KeyboardInterrupt):
+        mw.probe(
+            FailsSometimes(), squares, tmp_path / "out", probes=probes, progress=False
+        )
+    assert [result.name for result in read_probes(tmp_path / "out").results] == [
+        "first"
+    ]
 
 
 def test_a_part_of_the_images_is_a_part_of_the_shared_evaluation(

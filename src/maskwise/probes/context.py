@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from maskwise.arrays import Int64Array
+from maskwise.datasets import load_dataset
 from maskwise.engines import EngineOptions
 from maskwise.errors import MaskwiseError
 from maskwise.harness.evaluate import evaluate
@@ -147,5 +148,5 @@ class ProbeContext:
         if isinstance(data, Dataset):
             dataset = data
         elif data is not None:
-            dataset = Dataset.open(data)
+            dataset = load_dataset(data)
         return len(Plan.from_dataset(dataset))

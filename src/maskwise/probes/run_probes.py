@@ -15,12 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from maskwise import __version__
 from maskwise.datasets import find_dataset, load_dataset
 from maskwise.engines import EngineName, EngineOptions
-from maskwise.errors import MaskwiseError, ModelGoneError, UnknownNameError
+from maskwise.errors import (
+    MaskwiseError,
+    ModelGoneError,
+    StoreError,
+    UnknownNameError,
+)
 from maskwise.harness.loaded_model import LoadedModel, load_model
 from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import Model
@@ -30,12 +36,20 @@ from maskwise.registry import PROBES as REGISTERED
 from maskwise.report.probe_page import write_probe_page
 from maskwise.report.report_file import write_report
 from maskwise.runs import Run, load_run
-from maskwise.runs.files import PROBES, REPORT, hash_path, write_errors, write_json
+from maskwise.runs.files import (
+    PROBES,
+    REPORT,
+    RUN,
+    hash_path,
+    write_errors,
+    write_json,
+)
 from maskwise.runs.probe_results import (
     PROBES_FORMAT,
     ProbeFinding,
     ProbeResult,
     ProbesFile,
+    read_probes,
 )
 from maskwise.store import Dataset
 from maskwise.store.folder import MANIFEST
@@ -105,27 +119,78 @@ def probe(
             progress=progress,
         )
         stack.enter_context(contextlib.closing(context))
-        results = []
+        described = _describe(context, command or _repeat_call(model, data, probes))
+        results = _read_earlier(context.folder, described)
+        if any(item.needs_model for item in chosen):
+            # A folder of another model or dataset is refused here, before anything is overwritten.
+            context.evaluate(BASE)
         for number, item in enumerate(chosen, start=1):
             on_probe(item.name, number, len(chosen))
-            results.append(_run_probe(item, context, given_options.get(item.name, {})))
-        described = _describe(
-            context, results, command or _repeat_call(model, data, probes)
-        )
+            own_options = given_options.get(item.name, {})
+            results[item.name] = _run_probe(item, context, own_options)
+            described = _with_results(described, context, results)
+            if context.folder is not None:
+                # What is done is kept, should a later probe be interrupted.
+                with write_errors(context.folder):
+                    context.folder.mkdir(parents=True, exist_ok=True)
+                    write_json(context.folder / PROBES, described)
         if context.folder is not None:
-            _write_results(context.folder, described, context.runs)
+            _write_pages(context.folder, described, _load_runs(context, results))
     return described
 
 
-def _write_results(folder: Path, probes: ProbesFile, runs: Mapping[str, Run]) -> None:
-    """Write probes.json and the page, and both into the run that all probes share."""
+def _write_pages(folder: Path, probes: ProbesFile, runs: Mapping[str, Run]) -> None:
+    """Write the page, and the results into the run that all probes share."""
     with write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / PROBES, probes)
         write_probe_page(folder, probes, runs)
         if BASE in runs:
             write_json(folder / BASE / PROBES, probes)
             write_report(load_run(folder / BASE), folder / BASE / REPORT)
+
+
+def _read_earlier(folder: Path | None, now: ProbesFile) -> dict[str, ProbeResult]:
+    """The results that a folder has already, by probe; StoreError if they are about something else."""
+    if folder is None or not (folder / PROBES).is_file():
+        return {}
+    earlier = read_probes(folder)
+    for field in ("dataset_sha256", "model", "samples", "seed", "quick"):
+        before = getattr(earlier, field)
+        wanted = getattr(now, field)
+        if before != wanted:
+            raise StoreError(
+                f"{folder} has probes with another {field}: {before!r}, not {wanted!r}; repeat "
+                "the original command, or choose another folder (--out)"
+            )
+    return {result.name: result for result in earlier.results}
+
+
+def _load_runs(
+    context: ProbeContext, results: Mapping[str, ProbeResult]
+) -> dict[str, Run]:
+    """The evaluations of all results, those of earlier calls too, as far as they are there."""
+    runs = dict(context.runs)
+    if context.folder is None:
+        return runs
+    for name in [BASE, *(name for item in results.values() for name in item.runs)]:
+        if name not in runs and (context.folder / name / RUN).is_file():
+            runs[name] = load_run(context.folder / name)
+    return runs
+
+
+def _with_results(
+    probes: ProbesFile, context: ProbeContext, results: Mapping[str, ProbeResult]
+) -> ProbesFile:
+    """The file with these results, in the order of the built-in probes; plug-ins follow."""
+    order = [name for name in REGISTERED.built_in if name in results]
+    order += [name for name in results if name not in order]
+    asked = sum(
+        run.info.dataset.samples for run in _load_runs(context, results).values()
+    )
+    return msgspec.structs.replace(
+        probes,
+        results=[results[name] for name in order],
+        cost=asked / max(1, probes.samples),
+    )
 
 
 def _choose_probes(
@@ -198,9 +263,8 @@ def _not_measured(reason: str) -> ProbeFinding:
     )
 
 
-def _describe(
-    context: ProbeContext, results: list[ProbeResult], command: str
-) -> ProbesFile:
+def _describe(context: ProbeContext, command: str) -> ProbesFile:
+    """What is probed; there are no results yet."""
     dataset = context.dataset
     return ProbesFile(
         format=PROBES_FORMAT,
@@ -216,8 +280,8 @@ def _describe(
         model=None if context.model is None else context.model.name,
         seed=context.seed,
         quick=context.quick,
-        cost=context.questions_asked() / max(1, len(dataset)),
-        results=results,
+        cost=0.0,
+        results=[],
     )
 
 
