@@ -1,19 +1,12 @@
 """Anthropic's Messages API: structured output, images, message batches."""
 
-import functools
-from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import anthropic
 
-from maskwise.writers.client import LostReplyError, WriterError
-from maskwise.writers.guarded_http import (
-    REJECTED,
-    STRUCTURED_OUTPUT,
-    client_options,
-    describe_connection_error,
-    describe_status_error,
-)
+from maskwise.writers.client import WriterError
+from maskwise.writers.guarded_http import client_options
 from maskwise.writers.request import (
     Completion,
     CompletionRequest,
@@ -21,34 +14,17 @@ from maskwise.writers.request import (
     read_count,
     shorten_reason,
 )
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from maskwise.writers.sdk_errors import (
+    REJECTED,
+    STRUCTURED_OUTPUT,
+    translated_errors,
+)
 
 CLOCK_SKEW = 300.0
 """Seconds by which the provider's clock may differ from ours."""
 
 
-def _translate(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise the SDK's errors as ours."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except anthropic.APIConnectionError as error:
-            raise describe_connection_error("Anthropic", error) from error
-        except anthropic.APIStatusError as error:
-            raise describe_status_error("Anthropic", error) from error
-        except anthropic.APIResponseValidationError as error:
-            raise LostReplyError(f"Anthropic: an invalid reply: {error}") from error
-        except anthropic.AnthropicError as error:
-            raise WriterError(f"Anthropic: {error}") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            # The SDK does not check what a server answers.
-            raise LostReplyError(f"Anthropic: an invalid reply: {error}") from error
-
-    return call
+_translate = translated_errors("Anthropic", anthropic, anthropic.AnthropicError)
 
 
 class AnthropicClient:

@@ -1,21 +1,14 @@
 """OpenAI's chat completions, and any server that speaks them (vLLM, llama.cpp, Ollama) by its base URL."""
 
-import functools
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import msgspec
 import openai
 
-from maskwise.writers.client import LostReplyError, WriterError
-from maskwise.writers.guarded_http import (
-    REJECTED,
-    STRUCTURED_OUTPUT,
-    client_options,
-    describe_connection_error,
-    describe_status_error,
-)
+from maskwise.writers.client import WriterError
+from maskwise.writers.guarded_http import client_options
 from maskwise.writers.request import (
     Completion,
     CompletionRequest,
@@ -23,34 +16,17 @@ from maskwise.writers.request import (
     read_count,
     shorten_reason,
 )
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from maskwise.writers.sdk_errors import (
+    REJECTED,
+    STRUCTURED_OUTPUT,
+    translated_errors,
+)
 
 ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 FINISHED = ("completed", "failed", "expired", "cancelled")
 
 
-def _translate(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise the SDK's errors as ours."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except openai.APIConnectionError as error:
-            raise describe_connection_error("OpenAI", error) from error
-        except openai.APIStatusError as error:
-            raise describe_status_error("OpenAI", error) from error
-        except openai.APIResponseValidationError as error:
-            raise LostReplyError(f"OpenAI: an invalid reply: {error}") from error
-        except openai.OpenAIError as error:
-            raise WriterError(f"OpenAI: {error}") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            # The SDK does not check what a server answers.
-            raise LostReplyError(f"OpenAI: an invalid reply: {error}") from error
-
-    return call
+_translate = translated_errors("OpenAI", openai, openai.OpenAIError)
 
 
 class OpenAIClient:
