@@ -344,6 +344,9 @@ def test_a_language_model_can_verify_the_grammar(
 ) -> None:
     arguments = ["build", "mmr", "world", "--out", tmp_path / "out", "--limit", 2]
     assert "--verifier" in fail(capsys, monkeypatch, *arguments, "--verify")
+    for wrong in ("openai", "grammar/x"):
+        said = fail(capsys, monkeypatch, *arguments, "--verifier", wrong)
+        assert "PROVIDER/MODEL" in said
     arguments += ["--verifier", "openai/gpt-4.1"]
     summary = json.loads(run(*arguments, "--json").stdout)
     assert summary["build"]["usage"]["writer"] == "grammar"

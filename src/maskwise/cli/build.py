@@ -217,8 +217,12 @@ def build_with_recipe(
     verifying_model = language_model if verify else None
     if verifier is not None:
         provider, _, name = verifier.partition("/")
-        verifying_model = open_model(provider, name or None)
-    if verify and verifying_model is None:
+        if not name:
+            raise MaskwiseError(
+                f"--verifier {verifier}: expected PROVIDER/MODEL, such as openai/gpt-5-mini"
+            )
+        verifying_model = open_model(provider, name)
+    if (verify or verifier) and verifying_model is None:
         raise MaskwiseError(
             "the grammar asks only what it has checked itself; --verifier PROVIDER/MODEL lets a language model verify"
         )

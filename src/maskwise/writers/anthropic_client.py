@@ -6,7 +6,11 @@ from typing import Any
 import anthropic
 
 from maskwise.writers.client import WriterError
-from maskwise.writers.guarded_http import client_options
+from maskwise.writers.guarded_http import (
+    CONNECT_SECONDS,
+    READ_SECONDS,
+    client_options,
+)
 from maskwise.writers.request import (
     Completion,
     CompletionRequest,
@@ -71,11 +75,12 @@ class AnthropicClient:
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
         # A retry of the SDK after a lost reply would be paid for and not recorded.
-        messages = self._sdk.with_options(max_retries=0).messages
+        limit = anthropic.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
+        sdk = self._sdk.with_options(max_retries=0, timeout=limit)
         while True:
             parameters = self._parameters(request)
             try:
-                return to_completion(messages.create(**parameters))
+                return to_completion(sdk.messages.create(**parameters))
             except anthropic.APIStatusError as error:
                 if error.status_code not in REJECTED:
                     raise

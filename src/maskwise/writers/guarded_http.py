@@ -15,6 +15,10 @@ REPLY_BYTES = 2**24
 BATCH_BYTES = 2**29
 """Of the results of a batch: 100,000 answers have about 200 MB."""
 
+READ_SECONDS = 7200.0
+CONNECT_SECONDS = 5.0
+"""Time limits of a connection: enough for a slow model of one's own, whose requests `SendLimits.timeout` bounds."""
+
 STREAM_CLASS = "SyncByteStream"
 """The class of httpx for bodies of replies."""
 

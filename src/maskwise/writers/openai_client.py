@@ -8,7 +8,11 @@ import msgspec
 import openai
 
 from maskwise.writers.client import WriterError
-from maskwise.writers.guarded_http import client_options
+from maskwise.writers.guarded_http import (
+    CONNECT_SECONDS,
+    READ_SECONDS,
+    client_options,
+)
 from maskwise.writers.request import (
     Completion,
     CompletionRequest,
@@ -74,11 +78,12 @@ class OpenAIClient:
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
         # A retry of the SDK after a lost reply would be paid for and not recorded.
-        completions = self._sdk.with_options(max_retries=0).chat.completions
+        limit = openai.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
+        sdk = self._sdk.with_options(max_retries=0, timeout=limit)
         while True:
             parameters = self._parameters(request)
             try:
-                reply = completions.create(**parameters)
+                reply = sdk.chat.completions.create(**parameters)
                 return to_completion(reply.model_dump(warnings=False))
             except openai.APIStatusError as error:
                 if error.status_code not in REJECTED:

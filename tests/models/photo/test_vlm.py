@@ -310,11 +310,11 @@ def test_a_slow_server_is_waited_for(
 def test_a_reply_that_takes_too_long_is_asked_for_again(
     tmp_path: Path, provider: Provider, photo: EncodedPhoto, name: str
 ) -> None:
-    client: Any = open_client(name, model=MODELS[name])
-    client._sdk = client._sdk.with_options(timeout=0.3)
-    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE)
+    client = open_client(name, model=MODELS[name])
+    limits = SendLimits(timeout=0.5)
+    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE, limits)
     right = reply("The dog.", phrase("dog", DOG))
-    provider.replies = [right | {"delay": 1.0}, right]
+    provider.replies = [right | {"delay": 2.0}, right]
     (choice,) = chooser.choose(photo, ["the dog"])
     assert choice.phrases[0].regions == (DOG - 1,)
     assert len(provider.calls) == 2
