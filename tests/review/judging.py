@@ -35,7 +35,7 @@ def write_runs(
         predictions = [
             Prediction(
                 sample=sample.id,
-                answer=Answer(text=f"It is the cup of {sample.id}."),
+                answer=Answer(text=f"It is the <b>cup</b> of {sample.id}."),
                 mask_type="both",
                 regions=(
                     PredictedRegion(

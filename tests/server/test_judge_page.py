@@ -83,7 +83,7 @@ def test_predictions_are_compared_by_keyboard_and_their_runs_stay_hidden(
         page.on("response", keep)
         assert page.locator("#candidates canvas").count() == 2
         assert "What can I drink from?" in page.inner_text(".question-text")
-        assert "It is the cup" in page.inner_text(".words >> nth=1")
+        assert "It is the <b>cup</b>" in page.inner_text(".words >> nth=1")
         press(page, "1")
         press(page, "ArrowRight")
         press(page, "e", "t")

@@ -2,7 +2,8 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -22,7 +23,6 @@ from maskwise.runs.schema import MetricValue
 SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "bad": 0.5}
 """What a verdict counts for the run on the left side."""
 
-
 FEW = 0.5
 """A metric that is defined for less than this share of the judgments is about other questions, and listed last."""
 
@@ -39,40 +39,28 @@ class MetricAgreement(msgspec.Struct, frozen=True, kw_only=True):
     correlation: float | None
 
 
-class RunPreference(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison of two runs on a question. share: 1 where a is preferred, 0.5 for a tie."""
+@dataclass(frozen=True)
+class RunPreferences:
+    """n comparisons of two runs, int64 or float64 [n] each. rows: of the questions. votes: 1 for a, -1 for b, 0 for
+    neither.
+    """
 
-    row: int
-    a: int
-    b: int
-    share: float
+    rows: Int64Array
+    a: Int64Array
+    b: Int64Array
+    votes: Float64Array
 
 
 def compute_metric_agreements(
     runs: JudgedRuns, judgments: Sequence[Judgment]
 ) -> list[MetricAgreement]:
     """Every metric of every protocol that all runs have, the one that agrees best with people first."""
-    preferences = [
-        RunPreference(
-            row=judgment.row,
-            a=judgment.left,
-            b=judgment.right,
-            share=SHARES[judgment.verdict],
-        )
-        for judgment in judgments
-        if judgment.right is not None
-    ]
-    ratings: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for judgment in judgments:
-        if judgment.right is None:
-            ratings[judgment.row, judgment.left].append(mean_rating(judgment))
-    means = {key: statistics.fmean(values) for key, values in ratings.items()}
-    preferences += _preferences(means, len(runs.names))
+    ratings = _mean_ratings(judgments)
+    preferences = _preferences(runs, judgments, ratings)
     agreements = []
-    for protocol, metric in _shared_metrics(runs):
-        values = _metric_values(runs, protocol, metric)
+    for protocol, metric, values in _metric_values(runs):
         judged, agreement = _agreement(values, preferences, runs.images)
-        correlation = _correlation(values, preferences, means)
+        correlation = _correlation(values, preferences, ratings)
         if agreement is not None or correlation is not None:
             line = MetricAgreement(
                 protocol=protocol,
@@ -94,80 +82,93 @@ def _order(line: MetricAgreement, most: int) -> tuple[bool, float, float, str]:
     return is_rare, -(agreement or 0.0), -(line.correlation or 0.0), name
 
 
+def _mean_ratings(judgments: Sequence[Judgment]) -> dict[tuple[int, int], float]:
+    """The mean rating of each prediction, by row and run."""
+    ratings: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for judgment in judgments:
+        if judgment.right is None:
+            ratings[judgment.row, judgment.left].append(mean_rating(judgment))
+    return {key: statistics.fmean(values) for key, values in ratings.items()}
+
+
 def _preferences(
-    means: Mapping[tuple[int, int], float], runs: int
-) -> list[RunPreference]:
-    """What ratings of two runs on one question say about them."""
-    preferences = []
-    rows = sorted({row for row, _ in means})
-    for row in rows:
-        for a, b in combinations(range(runs), 2):
-            if (row, a) in means and (row, b) in means:
-                sign = float(np.sign(means[row, a] - means[row, b]))
-                share = 0.5 + 0.5 * sign
-                preferences.append(RunPreference(row=row, a=a, b=b, share=share))
-    return preferences
-
-
-def _shared_metrics(runs: JudgedRuns) -> list[tuple[str, str]]:
-    names = [
-        {(protocol, name) for protocol in run for name in run.metrics(protocol)}
-        for run in runs.runs
+    runs: JudgedRuns,
+    judgments: Sequence[Judgment],
+    ratings: Mapping[tuple[int, int], float],
+) -> RunPreferences:
+    """What people prefer: by comparing, or by rating two runs on the same question."""
+    votes = [
+        (judgment.row, judgment.left, judgment.right, 2 * SHARES[judgment.verdict] - 1)
+        for judgment in judgments
+        if judgment.right is not None
     ]
-    return sorted(set.intersection(*names))
+    for row in sorted({row for row, _ in ratings}):
+        for a, b in combinations(range(len(runs.names)), 2):
+            if (row, a) in ratings and (row, b) in ratings:
+                vote = float(np.sign(ratings[row, a] - ratings[row, b]))
+                votes.append((row, a, b, vote))
+    columns = np.array(votes, np.float64).reshape(-1, 4)
+    whole = columns[:, :3].astype(np.int64)
+    return RunPreferences(whole[:, 0], whole[:, 1], whole[:, 2], columns[:, 3])
 
 
-def _metric_values(runs: JudgedRuns, protocol: str, metric: str) -> Float64Array:
-    """The metric of every question and run, float64 [questions, runs], more is better; NaN where it is not defined."""
-    sign = -1.0 if metric_label(metric).better == "lower" else 1.0
-    columns = []
-    for run, rows in zip(runs.runs, runs.rows):
-        terms = run.metrics(protocol)[metric]
-        numerator = terms.numerator[rows].astype(np.float64)
-        denominator = terms.denominator[rows].astype(np.float64)
-        known = denominator > 0
-        value = np.full(len(rows), np.nan)
-        value[known] = sign * numerator[known] / denominator[known]
-        columns.append(value)
-    return np.stack(columns, axis=1)
+def _metric_values(runs: JudgedRuns) -> Iterator[tuple[str, str, Float64Array]]:
+    """Protocol, metric, and its value for every question and run, float64 [questions, runs].
+
+    More is better; NaN where it is not defined.
+    """
+    protocols = set.intersection(*(set(run) for run in runs.runs))
+    for protocol in sorted(protocols):
+        terms = [run.metrics(protocol) for run in runs.runs]
+        for metric in sorted(set.intersection(*(set(known) for known in terms))):
+            sign = -1.0 if metric_label(metric).better == "lower" else 1.0
+            columns = [
+                sign * _values(known[metric], rows)
+                for known, rows in zip(terms, runs.rows)
+            ]
+            yield protocol, metric, np.stack(columns, axis=1)
+
+
+def _values(terms: MetricTerms, rows: Sequence[int]) -> Float64Array:
+    numerator = terms.numerator[rows].astype(np.float64)
+    denominator = terms.denominator[rows].astype(np.float64)
+    known = denominator > 0
+    values = np.full(len(rows), np.nan)
+    values[known] = numerator[known] / denominator[known]
+    return values
 
 
 def _agreement(
-    values: Float64Array, preferences: Sequence[RunPreference], images: Int64Array
+    values: Float64Array, preferences: RunPreferences, images: Int64Array
 ) -> tuple[int, MetricValue | None]:
     """How many judgments prefer a run where the metric is defined, and the share in which it prefers the same."""
-    rows, votes, difference = _differences(values, preferences)
+    votes = preferences.votes
+    difference = _differences(values, preferences)
     decided = ~np.isnan(difference) & (votes != 0)
     if not decided.any():
         return 0, None
     same = 0.5 + 0.5 * np.sign(difference[decided]) * votes[decided]
-    share = mean_value(zip(rows[decided].tolist(), same.tolist()), images)
-    return int(decided.sum()), share
+    cluster = images[preferences.rows[decided]]
+    return int(decided.sum()), mean_by_image(same, cluster)
 
 
 def _correlation(
     values: Float64Array,
-    preferences: Sequence[RunPreference],
-    means: Mapping[tuple[int, int], float],
+    preferences: RunPreferences,
+    ratings: Mapping[tuple[int, int], float],
 ) -> float | None:
     """Of the metric and people's ratings; where they compared, of the differences and their votes."""
-    if not means:
-        _, votes, difference = _differences(values, preferences)
-        return spearman(difference, votes)
-    places = np.array(list(means), np.int64)
+    if not ratings:
+        return spearman(_differences(values, preferences), preferences.votes)
+    places = np.array(list(ratings), np.int64)
     known = values[places[:, 0], places[:, 1]]
-    return spearman(known, np.array(list(means.values())))
+    return spearman(known, np.array(list(ratings.values())))
 
 
-def _differences(
-    values: Float64Array, preferences: Sequence[RunPreference]
-) -> tuple[Int64Array, Float64Array, Float64Array]:
-    """Rows of the questions; votes, 1 for a and -1 for b; values of a minus those of b."""
-    rows = np.array([preference.row for preference in preferences], np.int64)
-    a = np.array([preference.a for preference in preferences], np.int64)
-    b = np.array([preference.b for preference in preferences], np.int64)
-    shares = np.array([preference.share for preference in preferences], np.float64)
-    return rows, 2 * shares - 1, values[rows, a] - values[rows, b]
+def _differences(values: Float64Array, preferences: RunPreferences) -> Float64Array:
+    """Values of a minus those of b."""
+    rows = preferences.rows
+    return values[rows, preferences.a] - values[rows, preferences.b]
 
 
 def spearman(a: Float64Array, b: Float64Array) -> float | None:
@@ -197,16 +198,22 @@ def mean_rating(judgment: Judgment) -> float:
 
 
 def mean_value(
-    values: Iterable[tuple[int, float]],
+    values: Sequence[tuple[int, float]],
     images: Int64Array,
     unit: Literal["fraction", "count"] = "fraction",
 ) -> MetricValue:
     """The mean of values with the rows of their questions, with an interval clustered by image."""
-    pairs = list(values)
-    rows = np.array([row for row, _ in pairs])
-    numbers = np.array([value for _, value in pairs], np.float64)
-    terms = MetricTerms(numbers, np.ones(len(pairs)), unit=unit)
-    groups = ImageGroups.single(images[rows])
-    return msgspec.structs.replace(
-        estimate_value(estimate(terms, groups)[0]), unit=unit
-    )
+    rows = np.array([row for row, _ in values])
+    numbers = np.array([value for _, value in values], np.float64)
+    return mean_by_image(numbers, images[rows], unit)
+
+
+def mean_by_image(
+    numbers: Float64Array,
+    cluster: Int64Array,
+    unit: Literal["fraction", "count"] = "fraction",
+) -> MetricValue:
+    """The mean of numbers, with an interval clustered by image. cluster: int64, the image of each."""
+    terms = MetricTerms(numbers, np.ones(len(numbers)), unit=unit)
+    estimated = estimate(terms, ImageGroups.single(cluster))[0]
+    return msgspec.structs.replace(estimate_value(estimated), unit=unit)
