@@ -22,6 +22,8 @@ from maskwise.auditing.audit import audit
 from maskwise.auditing.audit_page import audit_to_html
 from maskwise.harness.evaluate import evaluate
 from maskwise.harness.oracle import Oracle
+from maskwise.judging import judge
+from maskwise.judging.calibration import calibrate
 from maskwise.report.explanation import explain_run
 from maskwise.report.explanation_page import explained_run_to_html
 from maskwise.report.run_gallery import gallery_to_html
@@ -32,6 +34,7 @@ from maskwise.review.project import ProjectOptions
 from maskwise.review.queue import find_item
 from maskwise.review.records import MODES, NewDecision
 from maskwise.review.review import Review
+from maskwise.runs.judgments import PeopleVerdict
 from maskwise.server.app import AsgiApp
 from maskwise.server.browse import open_browsed
 from maskwise.server.http_server import open_server
@@ -53,6 +56,8 @@ SCENES = 24
 SIZE = 480
 NOISES = (2.0, 4.0)
 """Boundary noise of the oracles in the gallery, in pixels."""
+JUDGED_SHARE = 0.5
+MISTAKES = 0.07
 REASONS = ("bad-mask", "bad-mask", "ambiguous", "wrong-mask-type", "unclear-amodal")
 
 
@@ -70,6 +75,7 @@ def main() -> None:
         shoot_review_pages(browser, path)
         shoot_judging_pages(browser, path)
         shoot_report_pages(browser, path)
+        shoot_verdicts(browser, path / "tiny")
         browser.close()
 
 
@@ -242,6 +248,29 @@ def shoot_report_pages(browser: Browser, path: Path) -> None:
                 page.evaluate("document.querySelector('#samples').scrollIntoView()")
             page.wait_for_timeout(1000)
             save(page, f"{title}-{name}")
+
+
+def shoot_verdicts(browser: Browser, run: Path) -> None:
+    """The verdicts on the answers of a run, in its report; two people who err now and then have judged half of them."""
+    draw = random.Random(1)
+    lines = []
+    for verdict in judge(run).verdicts:
+        if draw.random() < JUDGED_SHARE:
+            for reviewer in ("ann", "bob"):
+                said = verdict.correct != (draw.random() < MISTAKES)
+                line = PeopleVerdict(
+                    run=run.name, sample=verdict.sample, reviewer=reviewer, correct=said
+                )
+                lines.append(msgspec.json.encode(line))
+    (run / "verdicts.jsonl").write_bytes(b"\n".join(lines))
+    calibrate(run, run / "verdicts.jsonl")
+    for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
+        page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+        page.goto((run / "report.html").as_uri())
+        page.click("section.judged summary")
+        page.evaluate("document.querySelector('section.judged').scrollIntoView()")
+        page.wait_for_timeout(500)
+        save(page, f"judged-{name}")
 
 
 def decide_some(review: Review, token: str, count: int, draw: random.Random) -> None:

@@ -259,9 +259,14 @@ def _print_estimate(
     cost = (
         "at no known price" if model.price is None else f"about ${estimate.cost:,.2f}"
     )
+    thinking = (
+        f" ({estimate.thinking_tokens:,} of them to think, at most)"
+        if estimate.thinking_tokens
+        else ""
+    )
     echo(
         f"{count_noun(count, 'question')}, {count_noun(estimate.calls, 'call')} about those that words do not settle, "
-        f"{estimate.input_tokens:,} input and {estimate.output_tokens:,} output tokens: {cost} with "
+        f"{estimate.input_tokens:,} input and {estimate.output_tokens:,} output tokens{thinking}: {cost} with "
         f"{model.client.model}. Nothing was sent."
     )
     if (run / LEDGER).exists():

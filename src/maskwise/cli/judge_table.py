@@ -49,7 +49,7 @@ def print_calibration(judgments: Judgments, folder: Path) -> None:
     assert calibration is not None, "the judge was just calibrated"
     console = make_console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("", "judge", "corrected", "agreement", "kappa", "of people"):
+    for title in ("", "judge", "corrected", "agreement", "kappa", "kappa of people"):
         table.add_column(title, justify="left" if not title else "right")
     for name, criterion in calibration.criteria.items():
         table.add_row(
