@@ -337,6 +337,7 @@ MODELS = Registry(
             "the ground truth with adjustable errors, to test metrics",
         ),
         "text-blind": _baseline("text_blind", "every question is empty"),
+        "turn-blind": _baseline("turn_blind", "earlier turns are left out"),
         "image-blind": _baseline("image_blind", "every image is gray"),
         "shuffled-questions": _baseline(
             "shuffled_questions", "every question is replaced by another one"

@@ -15,7 +15,14 @@ from maskwise.harness.registry import make_predictor
 from maskwise.masks import Mask
 from maskwise.models.baselines import BASELINES
 from maskwise.models.convex_hull import fill_hull
-from maskwise.schema import PredictedRegion, Prediction
+from maskwise.schema import (
+    Answer,
+    PredictedRegion,
+    Prediction,
+    Turn,
+    continue_dialogue,
+    earlier_turns,
+)
 from maskwise.store import Dataset
 from maskwise.world import make_scene, write_scenes
 
@@ -288,3 +295,19 @@ def test_the_hull_of_a_ring_is_filled_and_a_line_is_its_own_hull() -> None:
     line[4, 2:7] = True
     assert (fill_hull(line) == line).all()
     assert not fill_hull(np.zeros((4, 4), bool)).any()
+
+
+def test_turn_blind_leaves_earlier_turns_out() -> None:
+    class Recalls:
+        def predict(self, image: Any, questions: Sequence[str]) -> list[Prediction]:
+            counts = [len(earlier_turns(question)) for question in questions]
+            return [
+                Prediction(answer=Answer(text=str(count)), no_target=True)
+                for count in counts
+            ]
+
+    asked = continue_dialogue("And its lid?", [Turn(question="the pot")])
+    image = Image.new("RGB", (8, 8))
+    for model, count in ((Recalls(), "1"), (mw.baseline(Recalls(), "turn-blind"), "0")):
+        (prediction,) = model.predict(image, [asked])
+        assert str(prediction.answer) == count

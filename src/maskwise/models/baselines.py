@@ -8,6 +8,7 @@
 | baseline | what it changes | a model that scores no better |
 |---|---|---|
 | `text-blind` | every question is empty | does not read |
+| `turn-blind` | earlier turns of a dialogue are left out | does not use what was said before |
 | `image-blind` | every image is gray | does not look |
 | `shuffled-questions` | every question is another one | does not read, but needs some question |
 | `visible-copy` | amodal masks are its visible masks | completes nothing |
@@ -138,6 +139,18 @@ class TextBlind(Baseline):
         self, image: Image.Image, encoding: Encoding, questions: Sequence[str]
     ) -> list[Prediction]:
         return list(encoding.answer([""] * len(questions)))
+
+
+class TurnBlind(Baseline):
+    """Questions of a dialogue lose the turns before them."""
+
+    baseline = "turn-blind"
+
+    def answer(
+        self, image: Image.Image, encoding: Encoding, questions: Sequence[str]
+    ) -> list[Prediction]:
+        # `str` of a question with turns is its text alone.
+        return list(encoding.answer([str(question) for question in questions]))
 
 
 class ImageBlind(Baseline):
@@ -273,7 +286,14 @@ class WholeImage:
 
 BASELINES: dict[str, Callable[..., Baseline]] = {
     kind.baseline: kind
-    for kind in (TextBlind, ImageBlind, ShuffledQuestions, VisibleCopy, ConvexHull)
+    for kind in (
+        TextBlind,
+        TurnBlind,
+        ImageBlind,
+        ShuffledQuestions,
+        VisibleCopy,
+        ConvexHull,
+    )
 }
 
 
@@ -282,8 +302,8 @@ def baseline(
 ) -> LoadedModel:
     """A model with one input removed or its amodal masks replaced, to compare it with.
 
-    model: as for `load_model`. name: `text-blind`, `image-blind`, `shuffled-questions` (options `seed` and `data`, the
-    dataset whose questions are drawn), `visible-copy` or `convex-hull`.
+    model: as for `load_model`. name: `text-blind`, `turn-blind`, `image-blind`, `shuffled-questions` (options `seed`
+    and `data`, the dataset whose questions are drawn), `visible-copy` or `convex-hull`.
 
     Example: run = evaluate(baseline("photo", "text-blind"), "photos")
     """
@@ -301,6 +321,11 @@ def baseline(
 def text_blind(of: str = DEFAULT_MODEL, **options: Any) -> Baseline:
     """Every question is replaced by an empty one. of: the model; options: passed on to it."""
     return TextBlind(load_model(of, **options))
+
+
+def turn_blind(of: str = DEFAULT_MODEL, **options: Any) -> Baseline:
+    """For `--model turn-blind`."""
+    return TurnBlind(load_model(of, **options))
 
 
 def image_blind(of: str = DEFAULT_MODEL, **options: Any) -> Baseline:
