@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from maskwise.harness.evaluate import evaluate
 from maskwise.models.tiny.model import load
-from maskwise.schema import earlier_turns
+from maskwise.schema import Turn, continue_dialogue, earlier_turns
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world.scenes import make_scene
 from tests.cli.commands import run
@@ -98,3 +98,12 @@ def test_a_question_alone_is_answered_as_before(dialogues: Dataset) -> None:
     question = "Segment the mug as if nothing stood in front of it."
     inside = replace(sample, question=question).asked
     assert encoded.answer([inside]) == encoded.answer([question])
+
+
+def test_a_mask_type_taken_over_has_no_probability() -> None:
+    """The words of "And the red one?" say nothing about the mask type: an earlier turn decides."""
+    turns = (Turn(question="the whole red mug, hidden part included"),)
+    model = load()
+    assert model.mask_type_probability(continue_dialogue("And it?", turns)) is None
+    asked = continue_dialogue("Now only its visible part.", turns)
+    assert model.mask_type_probability(asked) is not None

@@ -334,7 +334,7 @@ def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
         answer = AskAnswer(
             prediction=msgspec.structs.replace(prediction, sample=""),
             mask_type_probability=mask_type_probability(
-                images.model, request.question, prediction
+                images.model, question, prediction
             ),
             occlusion_rates=[occlusion_rate(region) for region in prediction.regions],
             domain_warning=encoding.warning,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from maskwise.language.dialogue import continues_request
 from maskwise.language.intent import classify_intent, hash_classifier
 from maskwise.models.tiny.detections import DetectedObjects, no_objects
 from maskwise.models.tiny.domain import WARNING, Domain, domain_features, read_domain
@@ -22,7 +23,7 @@ from maskwise.models.tiny.postprocess import (
 )
 from maskwise.models.tiny.preprocess import resize_image, to_network_input
 from maskwise.models.tiny.spec import IMAGE_SIZE
-from maskwise.schema import Prediction
+from maskwise.schema import Prediction, earlier_turns
 
 BUNDLED_WEIGHTS = Path(str(files("maskwise.models.tiny") / "weights"))
 DOMAIN_FILE = "domain.npz"
@@ -65,8 +66,10 @@ class Tiny:
         maps = self.networks.detect(to_network_input(resize_image(image)))
         return None if self._in_domain(maps) else WARNING
 
-    def mask_type_probability(self, question: str) -> float:
-        """The probability of the mask type that the model chooses for a question."""
+    def mask_type_probability(self, question: str) -> float | None:
+        """The probability of the mask type that the model chooses for a question; None if an earlier turn decides."""
+        if earlier_turns(question) and continues_request(question):
+            return None
         return classify_intent([question])[0].probability
 
     def _in_domain(self, maps: DetectorMaps) -> bool:
