@@ -129,6 +129,7 @@ def test_judgments_are_double_counted_undone_and_rebuilt(
         ("compare", "rated", {"ratings": RATINGS}, "does not fit here"),
         ("compare", "left", {"ratings": RATINGS}, "no other verdict takes them"),
         ("compare", "left", {"criteria": ["taste"]}, "'taste' is unknown"),
+        ("compare", "left", {"criteria": ["target"] * 2}, "named twice"),
         ("rate", "rated", {}, "needs ratings"),
         ("rate", "rated", {"ratings": {"taste": 3}}, "'taste' is unknown"),
         ("rate", "left", {}, "does not fit here"),

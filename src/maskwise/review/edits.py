@@ -41,6 +41,8 @@ def check_decision(decision: NewDecision | DecisionDraft, mode: Mode = "check") 
         raise InvalidDecisionError(
             f"verdict {decision.verdict!r} does not fit here; expected one of {', '.join(VERDICTS[mode])}"
         )
+    if len(set(decision.criteria)) != len(decision.criteria):
+        raise InvalidDecisionError("a criterion is named twice")
     for name in (*decision.ratings, *decision.criteria):
         if name not in CRITERIA:
             raise InvalidDecisionError(

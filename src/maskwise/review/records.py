@@ -50,6 +50,9 @@ STATUS_OF = {
 Ratings = dict[str, Annotated[int, Meta(ge=1, le=BEST_RATING)]]
 """Ratings by criterion (`maskwise.review.criteria`)."""
 
+DecidingCriteria = Annotated[tuple[str, ...], Meta(max_length=16)]
+"""What decided a comparison; there are fewer criteria than this limit."""
+
 # In characters: many times what a question or an answer needs, little for a database.
 MAX_QUESTION = 2000
 MAX_ANSWER = 8000
@@ -127,7 +130,7 @@ class DecisionDraft(Received, frozen=True, kw_only=True):
     edit: SampleEdit | None = None
     seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
     ratings: Ratings = {}
-    criteria: tuple[str, ...] = ()
+    criteria: DecidingCriteria = ()
 
 
 class NewDecision(Received, frozen=True, kw_only=True):
@@ -144,7 +147,7 @@ class NewDecision(Received, frozen=True, kw_only=True):
     edit: SampleEdit | None = None
     seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
     ratings: Ratings = {}
-    criteria: tuple[str, ...] = ()
+    criteria: DecidingCriteria = ()
     next: Annotated[int, Meta(ge=0, le=MAX_LEASED)] = 0
 
 
