@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.probe_faults import write_squares
 from maskwise.registry import PROBES
 from maskwise.runs.probe_results import ProbesFile, read_probes
 from tests.cli.commands import run
@@ -20,10 +21,14 @@ MAX_COST = {"quick": 3, "full": 30}
 
 def run_document(folder: Path, *options: str) -> ProbesFile:
     """The results of the commands; options: further ones of `maskwise probe`."""
+    write_squares(folder / "photos", images=3)
+    (folder / "ours.txt").write_text("violence: Segment the weapon.\n")
     for command in "".join(CONSOLE_BLOCK.findall(TEXT)).splitlines():
         program, *arguments = shlex.split(command)
         assert program == "maskwise"
-        run(*arguments, *(options if arguments[0] == "probe" else ()))
+        names_probe = "--probe" in arguments
+        limit = ("--limit", "2") if names_probe else options
+        run(*arguments, *(limit if arguments[0] == "probe" else ()))
     return read_probes(folder / "probes" / "tiny")
 
 
