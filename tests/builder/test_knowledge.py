@@ -1,11 +1,14 @@
 """The knowledge table is consistent, and names of datasets find it."""
 
+import json
+
 import pytest
 
 from maskwise.builder import knowledge_file
 from maskwise.builder.knowledge import load_knowledge, to_noun
 from maskwise.builder.wording import base_form, negated, plural_form, third_person
 from maskwise.language.category_names import find_category_name
+from tests.shared import shared
 
 COCO = """
 person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant stop_sign parking_meter bench
@@ -35,6 +38,14 @@ teddy_bear hair_drier toothbrush
         ("plant in the brown pot", "plant in the brown pot", "plant"),
         ("cab_(taxi)", "cab", "taxi"),
         ("snake", "snake", "snake"),
+        ("coca_cola_05", "cola bottle", "bottle"),
+        ("banana_bundle", "bunch of bananas", "banana"),
+        ("domestic_ass", "donkey", "donkey"),
+        (
+            "monitor_(computer_equipment) computer_monitor",
+            "computer monitor",
+            "monitor",
+        ),
     ],
 )
 def test_names_of_datasets_are_looked_up(
@@ -148,3 +159,12 @@ def test_a_line_that_does_not_parse_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(knowledge_file, "read_text", lambda file: "- a fact first")
     with pytest.raises(ValueError, match=r"some\.txt, line 1: a fact before any entry"):
         list(knowledge_file.read_entries("some.txt"))
+
+
+def test_most_frequent_and_common_categories_of_lvis_are_known() -> None:
+    file = shared("data", "lvis", "lvis_val_100.json")
+    categories = json.loads(file.read_text())["categories"]
+    names = [item["name"] for item in categories if item["frequency"] in "fc"]
+    facts_of = load_knowledge().facts_of
+    known = [name for name in names if to_noun(name).known in facts_of]
+    assert len(known) >= 700, set(names) - set(known)

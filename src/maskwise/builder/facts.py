@@ -42,7 +42,7 @@ MIN_SUPPORT = 0.6
 """Something stands on a surface if this share of its foot lies in front of the surface's amodal mask."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an image measures each region once
 class RegionFacts:
     """One region: its number as a mark (from 1), noun, visible box in fractions of the image, and measurements.
 

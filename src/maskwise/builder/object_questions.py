@@ -53,8 +53,11 @@ from maskwise.builder.wording import (
 
 Item = TypeVar("Item")
 
-MOST_PROPOSED = 8
+MOST_PROPOSED = 5
 """Proposals of one family for one image: more than a recipe ever takes."""
+
+MOST_PAIRED = 20
+"""Facts that are combined in pairs: 190 pairs are enough to choose from."""
 
 PERSON = "person"
 
@@ -288,7 +291,9 @@ def ask_riddles(context: GrammarContext) -> Iterator[ProposedQuestion]:
     ]
     pairs = [
         (first, second)
-        for first, second in itertools.combinations(candidates, 2)
+        for first, second in itertools.combinations(
+            context.sample(candidates, MOST_PAIRED), 2
+        )
         if first.yes & second.yes & context.facts.by_category.keys()
     ]
     frames = load_frames()
@@ -312,10 +317,9 @@ def ask_riddles(context: GrammarContext) -> Iterator[ProposedQuestion]:
 
 def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """Two things at once, answered by different objects."""
+    items = context.sample(context.stated, MOST_PAIRED)
     different = [
-        pair
-        for pair in itertools.combinations(context.stated, 2)
-        if _are_different(*pair)
+        pair for pair in itertools.combinations(items, 2) if _are_different(*pair)
     ]
     related = [pair for pair in different if _are_related(*pair)]
     for pair in context.sample(related or different, MOST_PROPOSED):

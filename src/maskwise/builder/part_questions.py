@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from maskwise.builder.facts import RegionFacts
@@ -45,6 +46,7 @@ class PartUse(NamedTuple):
         return plural_form(text) if len(self.parts) > 1 else third_person(text)
 
 
+@lru_cache(maxsize=2)  # four families of questions ask for the same
 def find_parts(context: GrammarContext) -> list[PartUse]:
     """All facts about parts that the annotations settle, object by object."""
     uses = []
