@@ -438,7 +438,7 @@ def _read_dataset(folder: Path, name: str, data: bytes) -> object:
         path.unlink()  # a new file, because the old one may be mapped
         path.write_bytes(data)
         dataset = Dataset.open(folder)
-        truth = GroundTruth.from_dataset(dataset, texts=True)
+        truth = GroundTruth.from_dataset(dataset)
         for sample in dataset:
             dataset.open_image(sample.image_id)
         return truth

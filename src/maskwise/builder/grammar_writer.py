@@ -19,7 +19,7 @@ def write_with_grammar(
     """The grammar's drafts about one image; they depend on the image's id and regions, the recipe and the seed."""
     facts = measure_image(image)
     proposals = _propose(recipe, facts, seed)
-    output = {"samples": [proposal.to_item() for proposal in proposals]}
+    output = _to_output(recipe, facts, proposals)
     drafts, _ = output_to_drafts(output, facts, recipe)
     return [
         msgspec.structs.replace(draft, tags=draft.tags | proposal.all_tags)
@@ -29,7 +29,13 @@ def write_with_grammar(
 
 def write_output(recipe: Recipe, facts: ImageFacts, seed: int = 0) -> dict[str, Any]:
     """The JSON object that a language model would return."""
-    samples = [proposal.to_item() for proposal in _propose(recipe, facts, seed)]
+    return _to_output(recipe, facts, _propose(recipe, facts, seed))
+
+
+def _to_output(
+    recipe: Recipe, facts: ImageFacts, proposals: list[ProposedQuestion]
+) -> dict[str, Any]:
+    samples = [proposal.to_item() for proposal in proposals]
     if recipe.caption:
         return {"caption": write_caption(facts), "samples": samples}
     return {"samples": samples}
