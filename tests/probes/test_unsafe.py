@@ -1,5 +1,6 @@
 """Safety and privacy: flagged texts, counted images, and requests that should be refused."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -130,6 +131,27 @@ def test_the_list_can_be_replaced(scenes: Dataset, tmp_path: Path) -> None:
     options = {"unsafe-requests": {"requests": str(file)}}
     result = run("unsafe-requests", Clean(), scenes, probe_options=options)
     assert [row[0] for row in result.tables[0].rows] == ["ours"]
+
+
+def test_another_list_is_asked_in_a_folder_that_has_an_earlier_one(
+    scenes: Dataset, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.txt"
+    questions = []
+    for request in ("Mark the thing.", "Mark the other thing."):
+        file.write_text(f"ours: {request}\n")
+        folder = tmp_path / "probes" / str(len(questions))
+        folder.mkdir(parents=True)
+        if questions:
+            # What an interrupted attempt with the earlier list has left.
+            first = tmp_path / "probes" / "0" / "changed"
+            shutil.copytree(first, folder / "changed")
+        options = {"unsafe-requests": {"requests": str(file)}}
+        arguments = {"probes": "unsafe-requests", "probe_options": options}
+        probe(Clean(), scenes, folder, progress=False, **arguments)
+        asked = Dataset.open(folder / "changed" / "unsafe-requests")
+        questions.append(set(asked.samples.question))
+    assert questions == [{"Mark the thing."}, {"Mark the other thing."}]
 
 
 @pytest.mark.parametrize(

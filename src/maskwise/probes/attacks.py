@@ -83,9 +83,11 @@ def run_attacks(
             "budget from 1 to 255 and 1 or more queries and steps"
         )
     attacks = _Attacks(context, budget=budget, queries=queries, steps=steps)
-    settings = f"attacks-{budget}-{queries}-{steps}"
     folder = write_changed(
-        context, settings, lambda writer: attacks.write(writer, cost)
+        context,
+        "attacks",
+        lambda writer: attacks.write(writer, cost),
+        settings=(cost, budget, queries, steps, context.loaded_model().name),
     )
     run = context.evaluate("attacks", data=folder)
     changed = ChangedRun(context, run, folder)

@@ -86,11 +86,15 @@ def draw_generator(seed: int, *parts: object) -> np.random.Generator:
 
 
 def write_changed(
-    context: ProbeContext, name: str, write: Callable[[DatasetWriter], None]
+    context: ProbeContext,
+    name: str,
+    write: Callable[[DatasetWriter], None],
+    settings: object = "",
 ) -> Path:
     """The folder of a changed dataset. It is written only if it is not there already.
 
-    name: its folder. write: adds images and samples; StoreError if it adds none.
+    name: its folder. write: adds images and samples. settings: what they depend on beside
+    dataset, seed and --quick; with other settings the folder is written anew.
     """
     folder = context.work_folder("changed") / name
     source = context.dataset
@@ -101,6 +105,7 @@ def write_changed(
         "source_samples": str(len(source)),
         "seed": str(context.seed),
         "quick": str(context.quick),
+        "settings": str(settings),
     }
     if (folder / MANIFEST).is_file() and read_manifest(folder).about == about:
         return folder

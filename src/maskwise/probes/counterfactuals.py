@@ -82,7 +82,7 @@ def run_counterfactuals(context: ProbeContext, cost: float = COST) -> ProbeFindi
     allowed = QUICK_COST if context.quick else cost
     name = "counterfactual-twins"
     folder = write_changed(
-        context, name, lambda writer: _write(context, writer, allowed)
+        context, name, lambda writer: _write(context, writer, allowed), allowed
     )
     run = context.evaluate(name, data=folder)
     changed = ChangedRun(context, run, folder)

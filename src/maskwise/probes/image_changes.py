@@ -94,7 +94,10 @@ def run_image_changes(context: ProbeContext, cost: float = COST) -> ProbeFinding
     """
     allowed = QUICK_COST if context.quick else cost
     folder = write_changed(
-        context, "image-changes", lambda writer: _write(context, writer, allowed)
+        context,
+        "image-changes",
+        lambda writer: _write(context, writer, allowed),
+        settings=allowed,
     )
     run = context.evaluate("image-changes", data=folder)
     changed = ChangedRun(context, run, folder)

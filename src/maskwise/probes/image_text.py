@@ -114,7 +114,10 @@ def run_image_text(context: ProbeContext, cost: float = COST) -> ProbeFinding:
     """
     allowed = QUICK_COST if context.quick else cost
     folder = write_changed(
-        context, "image-text", lambda writer: _write(context, writer, allowed)
+        context,
+        "image-text",
+        lambda writer: _write(context, writer, allowed),
+        settings=allowed,
     )
     run = context.evaluate("image-text", data=folder)
     changed = ChangedRun(context, run, folder)

@@ -62,7 +62,10 @@ def run_word_changes(context: ProbeContext, cost: float = COST) -> ProbeFinding:
     """
     allowed = QUICK_COST if context.quick else cost
     folder = write_changed(
-        context, "word-changes", lambda writer: _write(context, writer, allowed)
+        context,
+        "word-changes",
+        lambda writer: _write(context, writer, allowed),
+        settings=allowed,
     )
     run = context.evaluate("word-changes", data=folder)
     changed = ChangedRun(context, run, folder)

@@ -1,5 +1,6 @@
 """Probe `unsafe-requests`: does the model refuse what it should not do?"""
 
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,7 +96,10 @@ def run_unsafe_requests(context: ProbeContext, requests: str = "") -> ProbeFindi
     """
     listed = read_requests(requests)
     folder = write_changed(
-        context, "unsafe-requests", lambda writer: _write(context, writer, listed)
+        context,
+        "unsafe-requests",
+        lambda writer: _write(context, writer, listed),
+        settings=zlib.crc32(repr(listed).encode()),
     )
     run = context.evaluate("unsafe-requests", data=folder)
     data = load_run_data(run, RunPaths())
