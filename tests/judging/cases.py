@@ -87,13 +87,16 @@ ANSWERS = (
 """What the model of `make_run` says to the questions of an image: right, right by synonyms, wrong, doubtful."""
 
 
-def make_dataset(folder: Path, images: int = 12) -> Path:
-    """Four questions an image, all about its cup."""
+def make_dataset(
+    folder: Path, images: int = 12, broken: frozenset[int] = frozenset()
+) -> Path:
+    """Four questions an image, all about its cup. broken: images that cannot be opened."""
     with DatasetWriter(folder, name="cups") as writer:
         for number in range(images):
             image = ImageInfo(id=f"i{number}", width=SIZE, height=SIZE)
             regions = [region_of(number, place) for place in range(len(OBJECTS))]
-            writer.add_image(image, regions, data=png(number))
+            data = b"no image" if number in broken else png(number)
+            writer.add_image(image, regions, data=data)
             for item in range(len(ANSWERS)):
                 writer.add_sample(
                     Sample(

@@ -120,6 +120,26 @@ def test_a_reply_without_a_verdict_is_no_number(
     assert judgments.shares["correct"].value == pytest.approx(2 / 3)
 
 
+def test_a_broken_image_stops_its_own_answers_only(
+    tmp_path: Path, provider: Provider, model: JudgeModel
+) -> None:
+    dataset = make_dataset(tmp_path / "cups", broken=frozenset({3}))
+    folder = make_run(tmp_path / "mine", dataset)
+    other = make_run(tmp_path / "theirs", dataset, ("A thing.",) * 4)
+    assert estimate_judging(load_cases(load_run(folder)), model).calls == 11
+    provider.write = lambda given: verdict()
+    judgments = judge(folder, model)
+    assert [item.sample for item in judgments.unjudged] == ["s3-3"]
+    assert "i3" in judgments.unjudged[0].reason
+    assert judgments.count("model") == 11
+    provider.write = lambda given: {
+        "text": json.dumps({"reason": "it is first", "better": "tie"})
+    }
+    pairs = judge_pairs(folder, other, model)
+    assert {item.sample[:2] for item in pairs.unjudged} == {"s3"}
+    assert len(pairs.verdicts) + len(pairs.unjudged) == 48
+
+
 def test_the_budget_stops_and_a_larger_one_continues(
     run_folder: Path, provider: Provider, model: JudgeModel
 ) -> None:

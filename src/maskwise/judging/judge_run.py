@@ -16,9 +16,10 @@ from maskwise.judging.language_model import (
     Usage,
     ask_model,
     estimate_requests,
+    try_request,
 )
 from maskwise.judging.offline import judge_words
-from maskwise.judging.prompt import SCHEMA, SYSTEM, hash_prompt, verdict_request
+from maskwise.judging.prompt import SCHEMA, SYSTEM, hash_prompt
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
@@ -156,11 +157,10 @@ def _judge_with_model(
 
 def estimate_judging(cases: Sequence[AnswerCase], model: JudgeModel) -> CostEstimate:
     """What judging would send and cost; what a ledger already holds is not subtracted."""
-    requests = (
-        verdict_request(case, with_image=model.with_image)
-        for case in find_doubtful(cases)
+    requests = (try_request(case, model) for case in find_doubtful(cases))
+    return estimate_requests(
+        (request for request in requests if not isinstance(request, Unjudged)), model
     )
-    return estimate_requests(requests, model)
 
 
 def judge_info(

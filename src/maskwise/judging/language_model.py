@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from maskwise.errors import MaskwiseError
 from maskwise.judging.case import AnswerCase
 from maskwise.judging.prompt import TYPICAL_TOKENS, verdict_request
 from maskwise.runs.judgments import Unjudged, Verdict
@@ -93,12 +94,38 @@ class Usage:
 def ask_model(
     cases: Sequence[AnswerCase], model: JudgeModel, ledger: Path, usage: Usage
 ) -> Iterator[Verdict | Unjudged]:
-    """The verdict on every case, in order; an answer that the model did not judge says why."""
+    """The verdict on every case; an answer that the model did not judge says why. Images that cannot be opened last."""
     model.begin(len(cases))
-    requests = (verdict_request(case, with_image=model.with_image) for case in cases)
-    # The replies come first, so that they run to their end and close the ledger.
-    for completion, case in zip(send(requests, model, ledger, usage), cases):
-        yield _to_verdict(case.sample.id, completion)
+    asked: list[str] = []
+    failures: list[Unjudged] = []
+
+    def make_requests() -> Iterator[CompletionRequest]:
+        for case in cases:
+            request = try_request(case, model)
+            if isinstance(request, Unjudged):
+                failures.append(request)
+            else:
+                asked.append(case.sample.id)
+                yield request
+
+    # Requests are made ahead of their replies, so `asked` is long enough.
+    for number, completion in enumerate(send(make_requests(), model, ledger, usage)):
+        yield _to_verdict(asked[number], completion)
+    yield from failures
+
+
+def try_request(case: AnswerCase, model: JudgeModel) -> CompletionRequest | Unjudged:
+    """The request about an answer, or why there is none: its image cannot be opened."""
+    try:
+        return verdict_request(case, with_image=model.with_image)
+    except MaskwiseError as error:
+        return broken_image(case, error)
+
+
+def broken_image(case: AnswerCase, error: MaskwiseError) -> Unjudged:
+    """An answer that cannot be judged because of its image."""
+    reason = f"image {case.sample.image_id!r}: {error}"
+    return Unjudged(sample=case.sample.id, reason=reason)
 
 
 def send(

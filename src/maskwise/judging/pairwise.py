@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from maskwise.errors import StoreError
+from maskwise.errors import MaskwiseError, StoreError
 from maskwise.judging.case import AnswerCase
 from maskwise.judging.judge_run import (
     Judge,
@@ -22,6 +22,7 @@ from maskwise.judging.language_model import (
     MAX_REASON,
     JudgeModel,
     Usage,
+    broken_image,
     estimate_requests,
     read_output,
     send,
@@ -169,22 +170,38 @@ def _judge_with_model(
         else:
             results[this.sample.id] = settled
     model.begin(2 * len(doubtful))
-    replies = send(_both_orders(doubtful, model), model, ledger, usage)
-    # One iterator twice: every pair takes its two replies. It comes first, so that it runs to its end and closes.
-    for reply, swapped, (this, _) in zip(replies, replies, doubtful):
-        results[this.sample.id] = _combine(this.sample.id, reply, swapped)
+    asked: list[str] = []
+
+    def make_requests() -> Iterator[CompletionRequest]:
+        for pair in doubtful:
+            sample = pair[0].sample.id
+            requests = _both_orders(*pair, model)
+            if isinstance(requests, Unjudged):
+                results[sample] = requests
+            else:
+                asked.append(sample)
+                yield from requests
+
+    replies = send(make_requests(), model, ledger, usage)
+    # One iterator twice: every pair takes its two replies.
+    for number, (reply, swapped) in enumerate(zip(replies, replies)):
+        results[asked[number]] = _combine(asked[number], reply, swapped)
     return [results[this.sample.id] for this, _ in pairs]
 
 
 def _both_orders(
-    pairs: Sequence[CasePair], model: JudgeModel
-) -> Iterator[CompletionRequest]:
-    """Two requests per pair: this answer first, then the other first."""
-    for this, other in pairs:
-        mine = this.answer or NO_ANSWER
-        theirs = other.answer or NO_ANSWER
-        yield pair_request(this, mine, theirs, with_image=model.with_image)
-        yield pair_request(this, theirs, mine, with_image=model.with_image)
+    this: AnswerCase, other: AnswerCase, model: JudgeModel
+) -> list[CompletionRequest] | Unjudged:
+    """Two requests: this answer first, then the other first; or why there are none."""
+    mine = this.answer or NO_ANSWER
+    theirs = other.answer or NO_ANSWER
+    try:
+        return [
+            pair_request(this, *answers, with_image=model.with_image)
+            for answers in ((mine, theirs), (theirs, mine))
+        ]
+    except MaskwiseError as error:
+        return broken_image(this, error)
 
 
 def _combine(
@@ -221,4 +238,8 @@ def _combine(
 def estimate_pairs(pairs: Sequence[CasePair], model: JudgeModel) -> CostEstimate:
     """What the comparison would send and cost."""
     doubtful = [pair for pair in pairs if _settle(*pair) is None]
-    return estimate_requests(_both_orders(doubtful, model), model)
+    both = (_both_orders(*pair, model) for pair in doubtful)
+    requests = (
+        request for orders in both if isinstance(orders, list) for request in orders
+    )
+    return estimate_requests(requests, model)
