@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from maskwise.errors import MaskwiseError
-from maskwise.judging import judge
+from maskwise.judging import AnswerCase, Verdict, judge
 from maskwise.judging.judge_run import LEDGER, estimate_judging, load_cases
 from maskwise.judging.language_model import JudgeModel
 from maskwise.judging.offline import judge_words
@@ -199,6 +199,17 @@ class TestPairs:
         assert counts == [12, 12, 24]
         assert pairs.wins.value == 0.5
         assert read_pairs(load_run(run_folder)) == [pairs]
+
+    def test_a_function_that_fails_is_no_result(
+        self, run_folder: Path, judged_dataset: Path
+    ) -> None:
+        def fail(case: AnswerCase) -> Verdict:
+            raise RuntimeError("broken")
+
+        other = self.other(run_folder, judged_dataset)
+        pairs = judge_pairs(run_folder, other, fail)
+        assert len(pairs.unjudged) == 48
+        assert pairs.wins.value is None
 
     def test_a_preference_for_the_first_is_a_tie(
         self,

@@ -74,7 +74,7 @@ def judge(
         info = judge_info(opened, judge.name, judge, usage, hash_prompt(SYSTEM, SCHEMA))
     else:
         name, function = find_judge(judge)
-        results = [_call(function, case) for case in cases]
+        results = [call_judge(function, case) for case in cases]
         info = judge_info(opened, name)
     judgments = summarize(opened, info, results)
     if opened.folder is not None:
@@ -118,7 +118,7 @@ def find_ledger(run: Run, ledger: str | os.PathLike[str] | None) -> Path:
     return run.folder / LEDGER
 
 
-def _call(function: Judge, case: AnswerCase) -> Verdict | Unjudged:
+def call_judge(function: Judge, case: AnswerCase) -> Verdict | Unjudged:
     """The verdict of a function; its error is the reason why there is none."""
     if case.answer is not None and not case.has_truth:
         return Unjudged(sample=case.sample.id, reason=NO_WORDS)

@@ -11,6 +11,7 @@ from maskwise.errors import MaskwiseError, StoreError
 from maskwise.judging.case import AnswerCase
 from maskwise.judging.judge_run import (
     Judge,
+    call_judge,
     find_judge,
     find_ledger,
     judge_info,
@@ -83,7 +84,7 @@ def judge_pairs(
         info = judge_info(first, judge.name, judge, usage, prompt)
     else:
         name, function = find_judge(judge)
-        results = [_compare(a, function(a), b, function(b)) for a, b in pairs]
+        results = [_call_and_compare(function, *pair) for pair in pairs]
         info = judge_info(first, name)
     verdicts = [item for item in results if isinstance(item, PairVerdict)]
     points = {verdict.sample: POINTS[verdict.better] for verdict in verdicts}
@@ -121,6 +122,19 @@ def load_pairs(run: Run, other: Run, paths: RunPaths | None = None) -> list[Case
             f"{run.location} and {other.location} have no question in common"
         )
     return pairs
+
+
+def _call_and_compare(
+    function: Judge, this: AnswerCase, other: AnswerCase
+) -> PairVerdict | Unjudged:
+    """The better one by the verdicts of a function; where it gives none, why."""
+    verdict = call_judge(function, this)
+    if isinstance(verdict, Unjudged):
+        return verdict
+    other_verdict = call_judge(function, other)
+    if isinstance(other_verdict, Unjudged):
+        return other_verdict
+    return _compare(this, verdict, other, other_verdict)
 
 
 def _compare(
