@@ -202,6 +202,23 @@ def test_without_a_model_only_the_data_is_probed(squares: Dataset) -> None:
         mw.probe(None, squares, probes="output-bias", progress=False)
 
 
+def test_a_single_image_proves_nothing(tmp_path: Path) -> None:
+    single = write_squares(tmp_path / "single", images=1)
+    options = {"unrepresentative-data": {"reference": str(tmp_path / "single")}}
+    names = ["output-bias", "unrepresentative-data", "data-bias"]
+    results = mw.probe(
+        FailsSometimes(), single, probes=names, probe_options=options, progress=False
+    )
+    assert {result.severity for result in results.results} == {"unmeasured"}
+
+
+def test_a_dataset_without_questions_is_refused(tmp_path: Path) -> None:
+    with mw.DatasetWriter(tmp_path / "empty", name="empty") as writer:
+        writer.add_image(mw.ImageInfo(id="a", width=4, height=4))
+    with pytest.raises(MaskwiseError, match="no questions"):
+        mw.probe(None, tmp_path / "empty")
+
+
 def test_options_are_checked_before_anything_is_asked(squares: Dataset) -> None:
     def refuse(context: ProbeContext, *, words: int = 3) -> ProbeFinding:
         raise AssertionError("ran")

@@ -102,11 +102,20 @@ def probe_data_bias(context: ProbeContext, *, others: str = "") -> ProbeFinding:
     for name in names:
         overlaps.append(find_between(dataset, load_dataset(name), context.seed))
     leaks = {name: leaked_share(guess, seeing) for name, guess in guesses.items()}
+    copies = worst([grade_overlap(overlap) for overlap in overlaps])
+    if guesses["place"].interval.low is None and copies in ("none", "unmeasured"):
+        return ProbeFinding(
+            finding="Not measured: too few images have targets to tell guesses from chance.",
+            severity="unmeasured",
+            done=_describe_work(context, guesses, names),
+            measures=_measures(guesses, overlaps),
+            tables=[_overlap_table(overlaps)],
+            notes=notes,
+        )
     severities = [grade(share, LEAK_EDGES) for share in leaks.values()]
-    severities += [grade_overlap(overlap) for overlap in overlaps]
     return ProbeFinding(
         finding=_sentence(guesses, leaks, overlaps),
-        severity=worst(severities),
+        severity=worst([copies, *severities]),
         done=_describe_work(context, guesses, names),
         measures=_measures(guesses, overlaps),
         tables=[_overlap_table(overlaps)],

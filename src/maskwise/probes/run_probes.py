@@ -30,6 +30,7 @@ from maskwise.errors import (
 from maskwise.harness.loaded_model import LoadedModel, load_model
 from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import Model
+from maskwise.images import resolve_inside
 from maskwise.probes.context import BASE, ProbeContext
 from maskwise.probes.probe import Probe, find_probe
 from maskwise.registry import PROBES as REGISTERED
@@ -97,6 +98,10 @@ def probe(
     _check_options(chosen, given_options)
     source = data if isinstance(data, Dataset) else find_dataset(data).absolute()
     dataset = load_dataset(source, images=images)
+    if not len(dataset):
+        raise StoreError(
+            f"{dataset.path} has no questions, so there is nothing to probe"
+        )
     if limit is not None:
         plan = Plan.from_dataset(dataset, limit=limit, seed=seed)
         dataset = dataset.take(np.sort(plan.rows))
@@ -172,8 +177,9 @@ def _load_runs(
     if context.folder is None:
         return runs
     for name in [BASE, *(name for item in results.values() for name in item.runs)]:
-        if name not in runs and (context.folder / name / RUN).is_file():
-            runs[name] = load_run(context.folder / name)
+        folder = resolve_inside(context.folder, name)
+        if name not in runs and (folder / RUN).is_file():
+            runs[name] = load_run(folder)
     return runs
 
 

@@ -20,6 +20,7 @@ from maskwise.probes.context import ProbeContext
 from maskwise.probes.facets import TITLES, describe_samples, facet_title
 from maskwise.probes.probe import Probe
 from maskwise.probes.severity import grade, state_edges, worst
+from maskwise.protocols.intervals import MIN_IMAGES
 from maskwise.protocols.significance import adjust_by_holm
 from maskwise.report.formatting import format_value
 from maskwise.runs.probe_results import (
@@ -100,6 +101,13 @@ def probe_coverage(context: ProbeContext, *, reference: str = "") -> ProbeFindin
             plots=[_plot_one(facet, table) for facet, table in facets.items()],
         )
     other = _draw_images(load_dataset(reference), context.seed)
+    images = min(len(Plan.from_dataset(dataset)), len(Plan.from_dataset(other)))
+    if images < MIN_IMAGES:
+        return ProbeFinding(
+            finding=f"Not measured: {images} images are too few to tell a difference from chance.",
+            severity="unmeasured",
+            done=f"Both datasets need {MIN_IMAGES} images with questions.",
+        )
     compared = compare_coverage(facets, describe_values(other), seed=context.seed)
     faults = sorted(
         (item for item in compared if item.p < SIGNIFICANT),
@@ -241,8 +249,9 @@ def _sentence(
     if not faults or faults[0].excess < EDGES[0][0]:
         farthest = max(compared, key=lambda item: item.excess)
         return (
-            f"The dataset asks about the same as {other.name}: no facet differs by more than "
-            f"{format_value(farthest.excess)} points beyond chance."
+            f"The dataset asks about the same as {other.name}, as far as can be told: the largest "
+            f"difference, {format_value(farthest.excess)} points by {facet_title(farthest.facet)}, "
+            "is small or may be chance."
         )
     first = faults[0]
     many = sum(item.excess >= EDGES[0][0] for item in faults)
