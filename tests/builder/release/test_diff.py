@@ -11,8 +11,8 @@ from maskwise.builder.release.diff import MaskChange, SplitMove, diff_datasets
 from maskwise.builder.release.release import SplitOptions, plan_release, write_release
 from maskwise.cli import main as cli
 from maskwise.cli.main import app
-from maskwise.schema import Region
-from maskwise.store import Dataset
+from maskwise.schema import ImageInfo, Region, Sample, Turn
+from maskwise.store import Dataset, DatasetWriter
 from tests.builder.release.made import (
     encode,
     make_card,
@@ -53,6 +53,18 @@ def test_images_and_samples_are_added_and_removed(old: Dataset, tmp_path: Path) 
         "image1 handle",
     ]
     assert not found.samples.changed
+
+
+def test_changed_turns_of_a_dialogue_are_named(tmp_path: Path) -> None:
+    versions = []
+    for name, question in (("old", "the cup"), ("new", "the red cup")):
+        with DatasetWriter(tmp_path / name, name=name) as writer:
+            writer.add_image(ImageInfo(id="1", width=4, height=4))
+            turns = (Turn(question=question),)
+            sample = Sample(id="1", image_id="1", question="And its lid?", turns=turns)
+            writer.add_sample(sample)
+        versions.append(Dataset.open(tmp_path / name))
+    assert diff_datasets(*versions).samples.changed == {"1": ["turns"]}
 
 
 def test_changed_questions_and_tags_are_named(old: Dataset, tmp_path: Path) -> None:

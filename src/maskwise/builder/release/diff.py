@@ -286,6 +286,7 @@ def _sample_table(dataset: Dataset) -> Table:
             for start, stop in itertools.pairwise(offsets)
         ],
         "ignore": pc.struct_field(table["ignore"], "counts").to_pylist(),
+        "turns": table["turns"].to_pylist(),
         "tags": [
             sorted(pair for pair in tags if pair[0] != "split")
             for tags in table["tags"].to_pylist()
