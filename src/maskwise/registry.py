@@ -822,7 +822,8 @@ FILTERS = Registry(
         ),
         "logical-form": BuiltIn(
             "maskwise.builder.filters.apply_filters:LOGICAL_FORM",
-            "Not exactly the targets fulfil the logical form of the question.",
+            "Not exactly the targets fulfil the logical form of the question, or "
+            "people would disagree about it.",
         ),
         "toxic-words": BuiltIn(
             "maskwise.builder.filters.apply_filters:TOXIC_WORDS",
