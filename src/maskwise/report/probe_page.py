@@ -222,7 +222,9 @@ def _plot(plot: ProbePlot) -> ProbePlotView:
         legend=[(color, series.name) for color, series in zip(colors, plot.series)],
         groups=_bar_groups(plot, axis, colors) if is_bars else [],
         lines=[] if is_bars else _lines(plot, x_axis, axis, colors),
-        x_ticks=[(_across(x_axis, tick), f"{tick:g}") for tick in x_axis.ticks],
+        x_ticks=[
+            (_across(x_axis, tick), f"{round(tick, 2):g}") for tick in x_axis.ticks
+        ],
         y_ticks=[(_down(axis, tick), f"{100 * tick:g}") for tick in axis.ticks],
     )
 
