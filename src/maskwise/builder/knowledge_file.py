@@ -124,10 +124,8 @@ def _parse_fact(line: str) -> StatedFact:
         text = text[: braces.start()]
         also = _split(braces["also"])
         maybe = _split(braces["maybe"])
-    opening, bar, rest = text.partition(" | ")
-    if not bar:
-        opening, rest = "", text
-    return StatedFact(MARKS[line[0]], rest, opening, also, maybe)
+    opening, _, statement = text.rpartition(" | ")
+    return StatedFact(MARKS[line[0]], statement, opening, also, maybe)
 
 
 def _split(names: str | None) -> tuple[str, ...]:

@@ -163,9 +163,8 @@ class ToTheSide(msgspec.Struct, frozen=True, tag="to the side"):
         for region in facts.objects:
             if region is anchor:
                 continue
-            first, second = (
-                (region, anchor) if self.side == "left" else (anchor, region)
-            )
+            pair = (region, anchor) if self.side == "left" else (anchor, region)
+            first, second = pair
             if first.right_edge <= second.box[0] + MIN_GAP / 2:
                 yes.add(region.number)
             elif first.center[0] < second.center[0] + MIN_GAP:
