@@ -72,13 +72,14 @@ CORE = {
 EXTRAS = {
     "accelerate": ["models", "training"],
     "anthropic": ["writers"],
-    "datasets": ["downloads"],
+    "datasets": ["downloads", "training"],
     "huggingface_hub": ["builder", "integrations", "models", "training"],
     "litestar": ["server"],
     "onnx": ["models", "training"],
     "openai": ["writers"],
     "peft": ["models", "training"],
     "prometheus_client": ["server"],
+    "psutil": ["training"],
     "ray": ["engines"],
     "safetensors": ["models", "training"],
     "shapely": ["masks"],
@@ -87,6 +88,7 @@ EXTRAS = {
     "tokenizers": ["models", "training"],
     "torch": ["models", "training"],
     "transformers": ["models", "training"],
+    "trl": ["training"],
     "uvicorn": ["server"],
     "wandb": ["integrations"],
 }

@@ -12,9 +12,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]
 TOOLS = {"dev", "bench", "webtest"}
-INDIRECT = {"mlflow_skinny", "onnx", "psycopg", "tensorboard"}
-"""Imported under another name (mlflow), needed by torch when it exports a model, by SQLAlchemy for PostgreSQL, and by
-training, which writes curves by the name of a tracker.
+INDIRECT = {"bitsandbytes", "mlflow_skinny", "onnx", "psycopg", "tensorboard"}
+"""Needed by transformers for weights in 4 bits, imported under another name (mlflow), needed by torch when it exports a
+model, by SQLAlchemy for PostgreSQL, and by training, which writes curves by the name of a tracker.
 """
 
 

@@ -54,7 +54,7 @@ class ReplyBox(msgspec.Struct, frozen=True):
     label: str = ""
 
 
-class Turn(msgspec.Struct, frozen=True, rename={"speaker": "from"}):
+class QwenTurn(msgspec.Struct, frozen=True, rename={"speaker": "from"}):
     """A turn of a conversation."""
 
     speaker: str
@@ -65,7 +65,7 @@ class QwenEntry(msgspec.Struct, frozen=True):
     """An image with one question and its reply."""
 
     image: str
-    conversations: list[Turn]
+    conversations: list[QwenTurn]
 
 
 def relative_size(size: Size) -> Size:
@@ -197,7 +197,7 @@ def _image_annotations(
         )
 
 
-def _parse_turns(turns: list[Turn]) -> tuple[str, list[ReplyBox]]:
+def _parse_turns(turns: list[QwenTurn]) -> tuple[str, list[ReplyBox]]:
     """The question and the objects of the reply: a list, or one object."""
     if [turn.speaker for turn in turns] != ["human", "gpt"]:
         raise ValueError("expected a turn of human and one of gpt")
