@@ -182,6 +182,6 @@ $(WEB)/.installed: tests/web/package-lock.json
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [bench,dev,grpo,llm,postgres,qlora,ray,release,train,vlm,web,webtest]
+EXTRA_dev := [bench,dev,grpo,llm,postgres,ray,release,train,vlm,web,webtest]
 EXTRA_bench := [bench,vlm]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

@@ -12,7 +12,7 @@ from rich.progress import track
 
 from maskwise.arrays import BoolArray
 from maskwise.builder.cutouts import CutoutSource
-from maskwise.builder.occlude import OccludeOptions, occlude_image
+from maskwise.builder.occlude import CompositeMaker, OccludeOptions
 from maskwise.models.convex_hull import fill_hull
 from maskwise.models.photo import EncodedPhoto, Photo
 from maskwise.models.photo.completion import complete_mask
@@ -151,12 +151,13 @@ def composite_objects(
     model: Photo, dataset: Dataset, rows: Sequence[int]
 ) -> Iterator[MeasuredObject]:
     """The targets of up to two composites per image, there and in the original."""
-    cutouts = CutoutSource(dataset)
-    options = OccludeOptions(per_image=2, seed=SEED)
+    composites = CompositeMaker(dataset, CutoutSource(dataset))
+    # Shapes are measured: it does not matter here whether a composite is plausible.
+    options = OccludeOptions(per_image=2, seed=SEED, any_context=True)
     for row in track(
         rows, f"composites of {dataset.name}", console=Console(stderr=True)
     ):
-        pairs, _ = occlude_image(cutouts, row, options)
+        pairs, _ = composites.occlude(row, options)
         ids = [original.samples[0].targets[0].id for original, _ in pairs]
         members = [(pairs[0][0], ids)] if pairs else []
         members += [(composite, [id]) for (_, composite), id in zip(pairs, ids)]

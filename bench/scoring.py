@@ -71,7 +71,7 @@ def whole_way(folder: Path) -> Table:
 
 def per_mask(folder: Path) -> Table:
     """LISA's rule on masks in memory, a target mask."""
-    ground_truth = GroundTruth.from_dataset(Dataset.open(folder / "truth"), texts=False)
+    ground_truth = GroundTruth.from_dataset(Dataset.open(folder / "truth"))
     predictions = read_predictions(
         folder / "predictions.jsonl", ground_truth, None
     ).predictions

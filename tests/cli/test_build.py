@@ -101,7 +101,8 @@ def test_dry_run_estimates_without_a_key(
 
 def test_occlude_pairs_originals_and_composites(scenes: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    arguments = ("build", "occlude", scenes, "--out", out, "--min-area", 0.001)
+    options = ("--min-area", 0.001, "--any-context")
+    arguments = ("build", "occlude", scenes, "--out", out, *options)
     counts = json.loads(run(*arguments, "--json").stdout)
     assert counts["dataset"] == str(out)
     assert counts["images"] == 3

@@ -80,7 +80,7 @@ def test_a_card_is_tested_only_by_a_run(scenes: Path, probed: Path) -> None:
     by_probe = {test["probe"]: test for test in after["risk_tests"]}
     assert by_probe["poor-model-accuracy"]["severity"] in ("none", "unmeasured")
     assert by_probe["demographic"]["severity"] == "unmeasured"
-    assert by_probe["demographic"]["command"].startswith("maskwise ")
+    assert by_probe["demographic"]["command"].startswith("maskwise")
     said = " ".join(run("card", scenes, "--probes", probed).stdout.split())
     assert (
         "not measured. Not measured: nothing in the dataset says who is shown" in said

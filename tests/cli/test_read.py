@@ -92,7 +92,7 @@ def test_card_of_every_name() -> None:
 
 def test_ls_lists_all_or_one_kind() -> None:
     listed = json.loads(run("ls", "--json").stdout)
-    kinds = "benchmarks formats protocols models recipes filters probes trainers trackers writers"
+    kinds = "benchmarks formats protocols models recipes filters judges probes trainers trackers writers"
     assert list(listed) == [*kinds.split(), "downloads"]
     assert {"mmr", "r2sm", "amodalreasonseg"} <= set(listed["benchmarks"])
     assert {"cocoa", "ade20k"} <= set(listed["formats"])

@@ -20,6 +20,7 @@ trackio wants an older Pillow, and imports gradio_client only.
 
 PACKAGES = [
     "aiohttp",
+    "bitsandbytes",
     "evaluate",
     "jsonlines",
     "loguru",
@@ -31,7 +32,9 @@ PACKAGES = [
     "tenacity",
     "wandb",
 ]
-"""What lmms-eval imports for its model `dummy`, and the trackers that fit our pins."""
+"""What lmms-eval imports for its model `dummy`, the trackers that fit our pins, and bitsandbytes for weights in 4 bits,
+which writes to standard error wherever accelerate is imported.
+"""
 
 
 def make_environment(folder: Path) -> None:

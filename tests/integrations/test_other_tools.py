@@ -49,6 +49,12 @@ def program() -> str:
     return path
 
 
+def test_adapters_are_trained_on_weights_in_4_bits(program: str) -> None:
+    tests = ROOT / "tests" / "training" / "vlm" / "test_qlora.py"
+    done = call(program, "pytest", "-q", "-p", "no:cacheprovider", tests)
+    assert "skipped" not in done.stdout
+
+
 def test_lmms_eval_gives_the_metrics_of_score(program: str, tmp_path: Path) -> None:
     done = call(program, "maskwise", "lmms-eval", "world", "--out", tmp_path / "tasks")
     output = call(
