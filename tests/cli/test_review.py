@@ -324,6 +324,8 @@ def test_predictions_are_judged_from_start_to_results(
     assert (tmp_path / "oracle_whole.judgments.sqlite").exists()
     results = json.loads(run("review", "results", *runs, "--json").output)
     assert results["judgments"] == 3
+    turned = run("review", "results", *reversed(runs), "--json").output
+    assert json.loads(turned) == results, "runs may be named in any order"
     printed = run("review", "results", *runs).output
     assert "oracle over whole" in printed
     assert "3 judged" in run("review", "status", "--runs", *runs).output

@@ -100,8 +100,12 @@ def test_two_people(run_folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no verdict on an answer of the run 'mine'"),
-        ('{"run": "other", "sample": "s0-0", "reviewer": "a"}', "its runs: other"),
+        ("", "there is none. Expected"),
+        ('{"run": "other", "sample": "s0-0", "reviewer": "a"}', "1 about another run"),
+        (
+            '{"run": "mine", "sample": "s0-0", "reviewer": "a", "better": "left"}',
+            "1 without any of correct.*--mode rate",
+        ),
         ('{"run": "mine"}', "line 1: .*sample"),
         ("[1, 2]", "line 1"),
         ('{"run": "mine", "sample": "s0-0", "reviewer": "a", "correct": 1}', "line 1"),
@@ -109,7 +113,7 @@ def test_two_people(run_folder: Path, tmp_path: Path) -> None:
         ("x" * 10**6, "line 1 has more than"),
         (
             '{"run": "mine", "sample": "nowhere", "reviewer": "a", "correct": true}',
-            "no verdict",
+            "1 about a question that the judge has not judged",
         ),
     ],
 )

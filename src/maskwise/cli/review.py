@@ -437,8 +437,10 @@ def _open_runs(
         from maskwise.review.review import Review
     except ImportError as error:
         raise _missing(error) from None
-    database = ReviewDatabase(db or judgment_database([Path(name) for name in folders]))
-    judged = open_judged_runs(folders, mode or stored_mode(database) or "compare")
+    # A review is the same in whatever order its runs are named.
+    ordered = sorted(folders, key=lambda name: str(Path(name).absolute()))
+    database = ReviewDatabase(db or judgment_database([Path(name) for name in ordered]))
+    judged = open_judged_runs(ordered, mode or stored_mode(database) or "compare")
     return Review(judged.dataset, database, lease_seconds=lease_seconds, runs=judged)
 
 

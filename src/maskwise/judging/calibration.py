@@ -1,6 +1,7 @@
 """How far a judge can be trusted: its verdicts beside those of people, and the estimate that people would reach."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import permutations
@@ -92,17 +93,22 @@ def _read_people(run: Run, path: Path, judgments: Judgments) -> list[PeopleVerdi
     names = {run.name, run.location}
     judged = {verdict.sample for verdict in judgments.verdicts}
     last: dict[tuple[str, str], PeopleVerdict] = {}
-    other_runs = set()
+    reasons: Counter[str] = Counter()
     for line in read_people_verdicts(path):
         if line.run not in names:
-            other_runs.add(line.run)
-        elif line.sample in judged and _has_verdict(line):
+            reasons[f"about another run, such as {line.run!r}"] += 1
+        elif line.sample not in judged:
+            reasons["about a question that the judge has not judged"] += 1
+        elif not _has_verdict(line):
+            reasons[f"without any of {', '.join(CRITERIA)}"] += 1
+        else:
             last[line.sample, line.reviewer] = line
     if not last:
-        seen = ", ".join(sorted(other_runs)[:5]) or "none"
+        counts = [f"{count} {reason}" for reason, count in reasons.most_common(3)]
         raise StoreError(
-            f"{path} has no verdict on an answer of the run {run.name!r} (its runs: {seen}); expected lines with "
-            f'"run": "{run.name}" and a sample of it'
+            f"{path} has no verdict that can be compared with the judge's: of its lines, "
+            f"{'; '.join(counts) or 'there is none'}. Expected lines with \"run\": \"{run.name}\", a sample of it and "
+            "a criterion. Comparisons of runs have no criterion: begin the review with --mode rate"
         )
     return list(last.values())
 
