@@ -107,7 +107,7 @@ def _read_people(run: Run, path: Path, judgments: Judgments) -> list[PeopleVerdi
         counts = [f"{count} {reason}" for reason, count in reasons.most_common(3)]
         raise StoreError(
             f"{path} has no verdict that can be compared with the judge's: of its lines, "
-            f"{'; '.join(counts) or 'there is none'}. Expected lines with \"run\": \"{run.name}\", a sample of it and "
+            f'{"; ".join(counts) or "there is none"}. Expected lines with "run": "{run.name}", a sample of it and '
             "a criterion. Comparisons of runs have no criterion: begin the review with --mode rate"
         )
     return list(last.values())
