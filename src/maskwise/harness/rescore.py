@@ -21,7 +21,7 @@ from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import compare_metric
 from maskwise.report.comparison import MetricChange, to_change
-from maskwise.report.run_data import RunPaths, load_ground_truth
+from maskwise.report.run_data import RunPaths, find_predictions, load_ground_truth
 from maskwise.runs import Run, load_run
 from maskwise.runs.schema import MetricValue
 from maskwise.schema import Prediction
@@ -131,11 +131,7 @@ def _score_again(
     if run.predictions is not None:
         predictions = run.predictions
     else:
-        predictions = Path(info.path or "")
-        if not predictions.exists():
-            raise StoreError(
-                f"{predictions}, the predictions of {run.location}, are missing; put them back"
-            )
+        predictions = find_predictions(run, RunPaths())
     return compute_scores(
         predictions,
         dataset,

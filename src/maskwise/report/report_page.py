@@ -126,7 +126,10 @@ def _open_data(run: Run, paths: RunPaths) -> RunData | str:
     try:
         return load_run_data(run, paths)
     except MaskwiseError as error:
-        return str(error)
+        return (
+            f"{error}. What was moved can be given: "
+            "`maskwise report RUN DATASET --predictions FILE`"
+        )
 
 
 def _gallery(run: Run, protocol: str, samples: int, data: RunData | str) -> Gallery:

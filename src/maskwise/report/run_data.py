@@ -57,15 +57,24 @@ def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionC
             run.predictions, GroundTruth.from_dataset(dataset)
         ).predictions
     facts = run.predictions_info
+    return read_predictions(
+        find_predictions(run, paths),
+        GroundTruth.from_dataset(dataset),
+        facts.format,
+        options=facts.options,
+    ).predictions
+
+
+def find_predictions(run: Run, paths: RunPaths) -> Path:
+    """The file or folder of a run's predictions; StoreError if it is missing or has changed."""
+    facts = run.predictions_info
     path = paths.predictions or Path(facts.path or "")
     if not path.exists():
         raise StoreError(
-            f"{path}, the predictions of {run.location}, are missing; give their new place with --predictions"
+            f"{path}, the predictions of {run.location}, are missing; put them back"
         )
-    _check_unchanged(path, facts.sha256, "--predictions")
-    return read_predictions(
-        path, GroundTruth.from_dataset(dataset), facts.format, options=facts.options
-    ).predictions
+    _check_unchanged(path, facts.sha256, "put it back, or score the run again")
+    return path
 
 
 def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
@@ -75,7 +84,9 @@ def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     path = paths.truth or Path(run.info.dataset.path)
     dataset = Dataset.open(path, image_root=paths.images)
     _check_unchanged(
-        path / MANIFEST, run.info.dataset.sha256, "`maskwise report RUN DATASET`"
+        path / MANIFEST,
+        run.info.dataset.sha256,
+        "give the right one with `maskwise report RUN DATASET`",
     )
     if run.ids == dataset.samples.id:
         return dataset
@@ -85,10 +96,10 @@ def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     )
 
 
-def _check_unchanged(path: Path, sha256: str, option: str) -> None:
+def _check_unchanged(path: Path, sha256: str, remedy: str) -> None:
     if hash_path(path) != sha256:
         raise StoreError(
-            f"{path} is not what was scored: its content has changed; give the right one with {option}"
+            f"{path} is not what was scored: its content has changed; {remedy}"
         )
 
 

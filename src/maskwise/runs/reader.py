@@ -2,12 +2,15 @@
 
 import os
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
+
+import msgspec
 
 from maskwise.errors import StoreError
 from maskwise.runs.files import (
     LADDER,
     METRIC_TABLE,
+    PREDICTIONS,
     PROBES,
     RUN,
     SCORE_TABLE,
@@ -18,7 +21,7 @@ from maskwise.runs.files import (
 from maskwise.runs.ladder import LADDER_FORMAT, Ladder
 from maskwise.runs.probe_results import ProbesFile, read_probes
 from maskwise.runs.run import Run
-from maskwise.runs.schema import SCORES_FORMAT, ScoresFile, SliceGroup
+from maskwise.runs.schema import SCORES_FORMAT, PredictionsInfo, ScoresFile, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS, METRIC_COLUMNS, SCORE_COLUMNS, read_table
 
 
@@ -54,8 +57,9 @@ def load_run(run: "str | os.PathLike[str] | Run") -> Run:
         raise StoreError(
             f"{folder / RUN} does not say which predictions were scored; score the run again"
         )
+    predictions = _locate_predictions(folder, info.predictions)
     return Run(
-        info,
+        msgspec.structs.replace(info, predictions=predictions),
         _read_scores(folder / SCORES),
         load_scores=partial(read_table, folder / SCORE_TABLE, SCORE_COLUMNS),
         load_metrics=partial(read_table, folder / METRIC_TABLE, METRIC_COLUMNS),
@@ -63,6 +67,20 @@ def load_run(run: "str | os.PathLike[str] | Run") -> Run:
         load_probes=partial(_read_probes, folder / PROBES),
         folder=folder,
     )
+
+
+def _locate_predictions(folder: Path, recorded: PredictionsInfo) -> PredictionsInfo:
+    """The predictions with the place where they are now.
+
+    A run folder may have been moved or copied, so its own file comes before the recorded place. Predictions of another
+    name were scored from elsewhere.
+    """
+    own = folder / PREDICTIONS
+    # The name on any system: PureWindowsPath separates at both slashes.
+    name = PureWindowsPath(recorded.path or "").name
+    if name != PREDICTIONS or not own.is_file():
+        return recorded
+    return msgspec.structs.replace(recorded, path=str(own.resolve()))
 
 
 def _read_ladder(path: Path) -> Ladder | None:
