@@ -76,7 +76,9 @@ def test_lost_predictions_are_named_without_an_option(
     assert "--predictions" not in said
 
 
-@pytest.mark.parametrize("path", [r"C:\old\predictions.jsonl", "/old/predictions.jsonl"])
+@pytest.mark.parametrize(
+    "path", [r"C:\old\predictions.jsonl", "/old/predictions.jsonl"]
+)
 def test_the_recorded_place_may_be_of_another_system(copied: Path, path: str) -> None:
     record_place(copied, path)
     own = copied / "predictions.jsonl"
