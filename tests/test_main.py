@@ -46,6 +46,47 @@ def test_ctrl_c_while_loading_ends_the_program_quietly(
     assert process.returncode == 130
 
 
+@pytest.mark.parametrize("options", [(), ("--keep-going",)])
+def test_model_calls_past_their_time_do_not_abort_the_program(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """They still run in onnxruntime when the command ends."""
+    evaluation = ("eval", "world", "--model", "tiny", "--limit", "3", *options)
+    with start(
+        *evaluation, "--timeout", "0.001", "--out", str(tmp_path / "run")
+    ) as process:
+        said = process.communicate()[1]
+    assert process.returncode == 2, said
+    assert said.startswith("maskwise: ")
+    assert said.count("\n") == 1, said
+
+
+def test_what_a_program_with_a_hung_thread_printed_and_registered_is_done(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import atexit, sys, threading, time\n"
+        "from maskwise.__main__ import main\n"
+        "from maskwise.cli import main as command_line\n"
+        "def run():\n"
+        "    atexit.register(print, 'handler', end='')\n"
+        "    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "    print('output')\n"
+        "    sys.exit(7)\n"
+        "command_line.main = run\n"
+        "main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert (ended.returncode, ended.stdout) == (7, "output\nhandler")
+    assert ended.stderr == ""
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_errors_of_the_disk_are_one_line(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

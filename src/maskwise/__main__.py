@@ -1,7 +1,13 @@
-"""The program `maskwise`, also `python -m maskwise`: Ctrl-C ends it quietly while it still loads."""
+"""The program `maskwise`, also `python -m maskwise`.
 
+Ctrl-C ends it quietly while it still loads, and a model call that still runs does not disturb its end.
+"""
+
+import atexit
 import os
 import signal
+import sys
+import threading
 from types import FrameType
 
 INTERRUPTED = 130
@@ -10,6 +16,18 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Load the command line and run it."""
+    code = 1  # that of an error which nobody expected
+
+    def end() -> None:
+        # Python stops daemon threads as it ends; one in C++ code, as a model call past
+        # its time limit, would abort the program.
+        if any(thread.daemon for thread in threading.enumerate()):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    # Exit handlers run in reverse order: the first one sees the others done.
+    atexit.register(end)
     # A shell that starts the program in the background lets it ignore Ctrl-C; that stays.
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
@@ -18,7 +36,11 @@ def main() -> None:
 
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    run_command_line()
+    try:
+        run_command_line()
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else int(bool(ending.code))
+        raise
 
 
 def _exit(_signal: int, _frame: FrameType | None) -> None:

@@ -333,8 +333,8 @@ class Worker:
         self._hung = [thread for thread in [*self._hung, hung] if thread.is_alive()]
         if len(self._hung) > MAX_HUNG:
             raise ModelGoneError(
-                f"{len(self._hung)} calls of model {self.config.model!r} hang; run it as a `command:` model, which can "
-                "be killed (docs/adapters.md)"
+                f"{len(self._hung)} calls of model {self.config.model!r} hang (a call asks all questions of an image, "
+                "or one of them again); run it as a `command:` model, which can be killed (docs/adapters.md)"
             )
         if not self._owns_model:
             raise ModelGoneError(
