@@ -79,6 +79,38 @@ def test_a_dataset_with_unsafe_questions_is_flagged_without_a_model(
     assert "text: not measured" in result.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("names", "share"),
+    [
+        # Each is a part of the one before it.
+        (["clock", "face"], None),
+        (["teddy bear", "head", "face"], None),
+        (["face"], None),
+        (["woman", "face"], 1),
+        (["rider", "head", "face"], 1),
+        (["human face"], 1),
+        (["selfie"], 1),
+    ],
+)
+def test_faces_are_those_of_people(
+    names: list[str], share: float | None, tmp_path: Path
+) -> None:
+    mask = Mask.from_dense(np.eye(16, dtype=np.bool_))
+    regions = []
+    for place, name in enumerate(names):
+        whole = str(place - 1) if place else None
+        regions.append(Region(id=str(place), name=name, visible=mask, part_of=whole))
+    with DatasetWriter(tmp_path / "data", name="faces") as writer:
+        pixels = np.zeros((16, 16, 3), np.uint8)
+        image = ImageInfo(id="i", width=16, height=16)
+        writer.add_image(image, regions, encode_image(pixels, "png"))
+        writer.add_sample(Sample(id="q", image_id="i", question="Segment it."))
+    data = Dataset.open(tmp_path / "data")
+    result = probe(None, data, probes="unsafe-content").results[0]
+    shares = {item.name: item.value for item in result.measures}
+    assert shares["faces"] == share
+
+
 def test_people_without_unsafe_texts_are_a_reason_to_look(tmp_path: Path) -> None:
     data = write_people(tmp_path / "data", ["Segment the man."], ["man"])
     assert probe(None, data, probes="unsafe-content").results[0].severity == "low"

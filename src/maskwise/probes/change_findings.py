@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from maskwise.arrays import BoolArray
-from maskwise.probes.changed_data import ChangedRun, Effect, worst_severity
+from maskwise.probes.changed_data import (
+    ALPHA,
+    LOSSES,
+    ChangedRun,
+    Effect,
+    worst_severity,
+)
 from maskwise.runs.probe_results import (
     Cell,
     Measure,
@@ -19,20 +25,46 @@ from maskwise.runs.probe_results import (
 EXAMPLES = 4
 """Samples to look at: one screen of a page."""
 
+SERIOUS = next(loss for loss, severity in LOSSES if severity == "medium")
+"""The loss that would be of medium severity: where the interval reaches it, a finding of
+nothing means little."""
+
+CHANCE = 0.05
+"""A p-value from which on a difference is usually called chance."""
+
 
 def loss_sentence(what: str, effects: Sequence[Effect]) -> str:
     """What all changes together cost, and which cost most. effects: all of them first."""
     everything = effects[0]
     if everything.loss is None or everything.p is None:
-        return f"{what}: too few questions to tell what this costs."
+        return f"{what} costs an unknown share of the score: too few questions to tell."
     if worst_severity(effects) == "none":
-        return f"{what} costs nothing that could be measured (p = {everything.p:.2f})."
+        span = everything.loss_range
+        if span is not None and span[1] >= SERIOUS:
+            return (
+                f"{what} costs {span[0]:.0%} to {span[1]:.0%} of the score "
+                f"(p = {everything.p:.2f}): too few questions to tell."
+            )
+        return f"{what} {_describe_no_finding(everything.loss, everything.p)}."
     flagged = [effect for effect in effects[1:] if effect.severity != "none"]
     sentence = f"{what} costs {everything.loss:.0%} of the score"
     if flagged:
         worst = max(flagged, key=lambda effect: effect.loss or 0.0)
         sentence += f"; worst is {worst.name}, which costs {worst.loss:.0%}"
     return f"{sentence}."
+
+
+def _describe_no_finding(loss: float, p: float) -> str:
+    """A loss that is no finding, in words. p: adjusted."""
+    if p >= CHANCE:
+        return f"costs nothing that could be measured (p = {p:.2f})"
+    if loss < 0:
+        return f"costs nothing: the score is {-loss:.1%} higher (p = {p:.2g})"
+    least, _ = LOSSES[0]
+    return (
+        f"costs {loss:.1%} of the score (p = {p:.2g}); a finding needs {least:.0%} "
+        f"and p < {ALPHA}"
+    )
 
 
 def list_measures(effects: Sequence[Effect]) -> list[Measure]:

@@ -72,6 +72,16 @@ class Effect(NamedTuple):
         return -difference / before
 
     @property
+    def loss_range(self) -> tuple[float, float] | None:
+        """The interval of the loss, as shares of the controls' score; None where there is none."""
+        before = self.comparison.a
+        low = self.comparison.interval.low
+        high = self.comparison.interval.high
+        if not before or low is None or high is None:
+            return None
+        return -high / before, -low / before
+
+    @property
     def severity(self) -> Severity:
         """By LOSSES; `none` unless the loss is significant."""
         if self.loss is None or self.p is None or self.p >= ALPHA:

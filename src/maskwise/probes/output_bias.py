@@ -87,8 +87,9 @@ def probe_output_bias(
         severity=worst(["none", *(grade(harm(test), EDGES) for test in faults)]),
         done=(
             f"{len(truth):,} questions were asked and scored under {PROTOCOL}. "
-            f"{count_noun(len(family), 'group')} of questions with targets were compared with "
-            "the rest, images as the unit; p-values are adjusted for their number (Holm)."
+            f"Groups of questions with targets were compared with the rest in "
+            f"{count_noun(len(family), 'comparison')}, images as the unit; p-values are "
+            "adjusted for their number (Holm)."
         ),
         measures=_measures(family, completion, truth),
         tables=[tabulate_groups(family)],
@@ -115,7 +116,7 @@ def describe_faults(faults: Sequence[GroupTest], family: Sequence[GroupTest]) ->
         largest = max(family, key=harm)
         return (
             f"No group of questions is served worse beyond chance; the largest gap of "
-            f"{len(family)} groups, {format_value(max(0.0, harm(largest)))} points of "
+            f"{count_noun(len(family), 'comparison')}, {format_value(max(0.0, harm(largest)))} points of "
             f"{largest.metric} in “{name_group(largest)}”, may be chance."
         )
     first = faults[0]
@@ -123,7 +124,9 @@ def describe_faults(faults: Sequence[GroupTest], family: Sequence[GroupTest]) ->
     rest = format_value(first.rest)
     more = ""
     if len(faults) > 1:
-        more = f"; {count_noun(len(faults) - 1, 'further group')} of {len(family)} too"
+        more = (
+            f"; {len(faults) - 1} more of {count_noun(len(family), 'comparison')} too"
+        )
     return (
         f"Some questions are served worse: in the group “{name_group(first)}” {first.metric} is "
         f"{value}, in the rest {rest}{more}."
@@ -136,7 +139,7 @@ def name_group(test: GroupTest) -> str:
 
 
 def tabulate_groups(family: Sequence[GroupTest]) -> ProbeTable:
-    """All groups that were tested, the worst first."""
+    """All comparisons of a group with the rest, the worst first."""
     rows: list[list[Cell]] = []
     for test in sorted(family, key=harm, reverse=True):
         rows.append(
@@ -154,7 +157,7 @@ def tabulate_groups(family: Sequence[GroupTest]) -> ProbeTable:
             ]
         )
     return ProbeTable(
-        title=f"All {len(family)} groups that were tested, the worst first",
+        title=f"All comparisons with the rest ({len(family)}), the worst first",
         columns=[
             "facet",
             "group",
@@ -252,7 +255,10 @@ def _measures(
                 low=last.low,
                 high=last.high,
                 unit="difference",
-                meaning=f"the largest of {len(scored)}, so chance adds to it",
+                meaning=(
+                    f"the largest in gIoU, of {count_noun(len(family), 'comparison')}, "
+                    "so chance adds to it"
+                ),
             )
         )
     everything = ImageGroups.single(truth.cluster)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maskwise.arrays import Int64Array
+from maskwise.arrays import BoolArray, Int64Array
 from maskwise.downloads.local_files import find_all_weights
 from maskwise.errors import DownloadError
 from maskwise.language.lexicons import word_set
@@ -39,11 +39,14 @@ FLAGGED: tuple[tuple[float, Severity], ...] = (
 )
 """Shares of samples with unsafe wording: any, one in a thousand, one in a hundred."""
 
-FACE_WORDS = word_set("face head portrait selfie")
+FACE_WORDS = word_set("face head")
+"""Names of parts that are faces if a person has them; clocks and toys have them too."""
+
+PORTRAIT_WORDS = word_set("portrait selfie")
 TEXT_WORDS = word_set(
     "text sign plate letter word banner label poster newspaper billboard caption logo"
 )
-"""Words of region names that tell of faces and of text in an image."""
+"""Words of region names that alone tell of faces and of text in an image."""
 
 DETECTOR = "yolox_nano.onnx"
 DETECTED_IMAGES = 200
@@ -172,16 +175,17 @@ def _count_shown(dataset: Dataset, *, quick: bool) -> list[_Shown]:
     """Shares of images with people, faces and text; people come first."""
     asked = np.unique(dataset.samples.image)
 
-    def share(is_named: Callable[[str], bool]) -> float:
-        return float(np.isin(asked, images_with(dataset, is_named)).mean())
+    def share(images: Int64Array) -> float:
+        return float(np.isin(asked, images).mean())
 
     how = "by annotation; others may show some that are not annotated"
-    people = share(names_person)
+    people = share(images_with(dataset, names_person))
     shown = [_Shown("people", people, how)]
     if not people:
         shown = [_detect_people(dataset, quick=quick)]
-    for what, words in (("faces", FACE_WORDS), ("text", TEXT_WORDS)):
-        named = share(partial(_has_word, words))
+    with_text = images_with(dataset, partial(_has_word, TEXT_WORDS))
+    for what, images in (("faces", _images_with_faces(dataset)), ("text", with_text)):
+        named = share(images)
         if named:
             shown.append(_Shown(what, named, how))
         else:
@@ -196,11 +200,28 @@ def _has_word(words: frozenset[str], name: str) -> bool:
 
 def images_with(dataset: Dataset, is_named: Callable[[str], bool]) -> Int64Array:
     """Rows of the images that have a region with such a name."""
+    chosen = _regions_named(dataset, is_named)
+    return np.unique(dataset.regions.image[chosen]).astype(np.int64)
+
+
+def _regions_named(dataset: Dataset, is_named: Callable[[str], bool]) -> BoolArray:
     codes, known = dataset.regions.name
     chosen = np.array([is_named(name or "") for name in known], np.bool_)
-    if not len(chosen):
-        return np.zeros(0, np.int64)
-    return np.unique(dataset.regions.image[chosen[codes]]).astype(np.int64)
+    return chosen[codes] if len(chosen) else np.zeros(len(codes), np.bool_)
+
+
+def _images_with_faces(dataset: Dataset) -> Int64Array:
+    """Rows of the images with a face or head of a person, by its name or as a part of one."""
+    of_person = _regions_named(dataset, names_person)
+    whole = dataset.regions.part_of
+    count = -1
+    # Until nothing is added: a face may be a part of a head, which is a part of a person.
+    while count != of_person.sum():
+        count = of_person.sum()
+        of_person |= whole.present & of_person[whole.values]
+    is_face = of_person & _regions_named(dataset, partial(_has_word, FACE_WORDS))
+    is_face |= _regions_named(dataset, partial(_has_word, PORTRAIT_WORDS))
+    return np.unique(dataset.regions.image[is_face]).astype(np.int64)
 
 
 def _detect_people(dataset: Dataset, *, quick: bool) -> _Shown:
@@ -235,7 +256,7 @@ UNSAFE_CONTENT = Probe(
     blind_spots=(
         "It knows listed English words, not what a sentence means: polite cruelty is not "
         "found, and a harmless text may be listed. Faces and text are counted only where "
-        "they are annotated. What images show is not judged."
+        "they are annotated, faces only as a person's. What images show is not judged."
     ),
     thresholds=(
         *state_edges(FLAGGED[1:], "{} % of the samples or more have unsafe wording"),
