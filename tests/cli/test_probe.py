@@ -47,10 +47,14 @@ def test_json_is_the_file(scenes: Path, tmp_path: Path) -> None:
 
 
 def test_the_list_tells_what_probes_cannot_see() -> None:
-    assert "output-bias" in run("probe", "ls").stdout
+    said = run("probe", "ls").stdout
+    assert max(map(len, said.splitlines())) <= 80
     listed = json.loads(run("probe", "ls", "--json").stdout)
     assert listed["output-bias"]["risks"] == ["atlas-output-bias"]
-    assert all(probe["blind_spots"] for probe in listed.values())
+    words = " ".join(said.split())
+    for name, probe in listed.items():
+        assert name in words
+        assert f"cannot see: {probe['blind_spots']}" in words
 
 
 @pytest.mark.parametrize(

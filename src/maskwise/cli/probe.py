@@ -160,6 +160,7 @@ def ls(as_json: AsJson = False) -> None:
     Example: maskwise probe ls
     """
     from rich.markup import escape
+    from rich.padding import Padding
 
     from maskwise.cli.output import print_json
     from maskwise.console import make_console
@@ -173,12 +174,18 @@ def ls(as_json: AsJson = False) -> None:
     console = make_console(highlight=False)
     for name, probe in probes.items():
         console.print(f"[bold]{escape(name)}[/bold]  {escape(', '.join(probe.risks))}")
-        console.print(f"  {escape(probe.measured)}")
+        lines = [
+            escape(probe.measured),
+            f"[dim]cannot see:[/dim] {escape(probe.blind_spots)}",
+        ]
         options = [f"{key}={value}" for key, value in probe.options.items()]
         if options:
-            console.print(f"  [dim]options: {escape(', '.join(options))}[/dim]")
+            lines.append(f"[dim]options: {escape(', '.join(options))}[/dim]")
         if not probe.needs_model:
-            console.print("  [dim]needs no model[/dim]")
+            lines.append("[dim]needs no model[/dim]")
+        for line in lines:
+            # Wrapped lines stay under the name of their probe.
+            console.print(Padding(line, (0, 0, 0, 2), expand=False))
 
 
 def _describe(probe: Any) -> dict[str, Any]:
