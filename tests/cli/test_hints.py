@@ -61,6 +61,39 @@ def test_other_messages_get_no_hint() -> None:
     assert nearest_choice("'a' is not one of 'b', 'aa'.") == ". Did you mean 'aa'?"
 
 
+def test_several_values_behind_one_option() -> None:
+    said = usage_error("audit", "world", "--runs", "runs/a", "runs/b")
+    assert "unexpected extra argument(s) (runs/b)" in said
+    assert "Repeat the option for each value: --runs runs/a --runs runs/b" in said
+    said = usage_error("audit", "world", "--runs", "runs/a", "runs/a")
+    assert "--runs runs/a --runs runs/a" in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [("audit", "world", "more"), ("audit", "world", "--top", 3, "more")]
+)
+def test_other_extra_arguments_get_no_hint(arguments: tuple[object, ...]) -> None:
+    said = usage_error(*arguments)
+    assert "unexpected extra argument(s) (more)" in said
+    assert "Repeat" not in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("audit", "world", "--runs", "runs/a", "--runs", "runs/./a"),
+        ("gallery", "runs/a", "runs/b", "runs/a", "--out", "page.html"),
+    ],
+)
+def test_the_same_run_twice(
+    arguments: tuple[object, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = fail(capsys, monkeypatch, *arguments)
+    assert "runs/a is named twice; name different runs" in said
+
+
 def test_misspelt_options() -> None:
     assert "--model" in usage_error("eval", "world", "--modle", "tiny")
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maskwise.cli.hints import refuse_repeated_runs
 from maskwise.cli.options import SEVERAL, AsJson, DatasetName, Overwrite, argument
 from maskwise.cli.output import format_json, print_json, write_text
 from maskwise.errors import MaskwiseError, StoreError
@@ -83,6 +84,7 @@ def audit(
         raise StoreError(
             f"{out}: cannot tell what to write; expected .json, .html or .md"
         )
+    refuse_repeated_runs(runs or ())
     opened_runs = [load_run(run) for run in runs or ()]
     opened = load_dataset(dataset)
     result = audit_data(opened, runs=opened_runs)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from maskwise.cli.hints import refuse_repeated_runs
 from maskwise.cli.options import SEVERAL, ImagesFolder, argument
 from maskwise.cli.output import write_text
 from maskwise.errors import MaskwiseError, StoreError
@@ -52,6 +53,7 @@ def gallery(
         if not equals:
             raise MaskwiseError(f"--slice {text}: expected NAME=VALUE")
         wanted[name] = value
+    refuse_repeated_runs(runs)
     page = gallery_to_html(
         [load_run(run) for run in runs],
         protocol=protocol,

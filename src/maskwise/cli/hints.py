@@ -1,8 +1,9 @@
-"""Hints at arguments that were given in the wrong order."""
+"""Hints at arguments that were given in the wrong order, or twice."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import MaskwiseError, StoreError
 
 
 def is_dataset(text: object) -> bool:
@@ -29,3 +30,11 @@ def refuse_swapped(
             f"`maskwise {command}` takes {usage}, in this order. "
             f"Did you mean `maskwise {command} {second} {first}`?"
         )
+
+
+def refuse_repeated_runs(runs: Sequence[Path]) -> None:
+    """Raise an error if two arguments are the same run folder: it would only agree with itself."""
+    places = [run.resolve() for run in runs]
+    for run, place in zip(runs, places, strict=True):
+        if places.count(place) > 1:
+            raise StoreError(f"{run} is named twice; name different runs")

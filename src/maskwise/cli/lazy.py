@@ -22,11 +22,18 @@ class HelpfulCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, and name the nearest choice when a value is none of the choices."""
+        given = list(args)  # the parser empties its list
+        # Extra arguments are refused below, with a hint.
+        ctx.allow_extra_args = True
         try:
-            return super().parse_args(ctx, args)
+            extra = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             error.message += nearest_choice(error.message)
             raise
+        if extra and not ctx.resilient_parsing:
+            hint = repeated_option(self.get_params(ctx), given, extra[0])
+            ctx.fail(f"Got unexpected extra argument(s) ({' '.join(extra)}){hint}")
+        return extra
 
 
 class HelpfulGroup(TyperGroup):
@@ -95,3 +102,22 @@ def nearest_choice(message: str) -> str:
         return ""
     choices = re.findall(r"'([^']*)'", match["choices"])
     return did_you_mean(match["given"], choices)
+
+
+def repeated_option(parameters: list[Any], given: list[str], extra: str) -> str:
+    """The hint to append where several values were given to an option that takes one each time.
+
+    given: all arguments; extra: the first that no parameter takes.
+    """
+    names = {
+        name
+        for parameter in parameters
+        if isinstance(parameter, TyperOption) and parameter.multiple
+        for name in parameter.opts
+    }
+    # The last place: `--runs a a` has a value and an extra argument that are equal.
+    place = len(given) - 1 - given[::-1].index(extra)
+    option = given[place - 2] if place >= 2 else ""
+    if option not in names:
+        return ""
+    return f". Repeat the option for each value: {option} {given[place - 1]} {option} {extra}"
