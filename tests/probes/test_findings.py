@@ -28,6 +28,13 @@ def lose(difference: float, reach: float, p: float) -> str:
             0.51,
             "Fog costs -8% to 16% of the score (p = 0.51): too few questions to tell.",
         ),
+        # From -0.001 / 0.5, which is no "-0%".
+        (
+            -0.1,
+            0.101,
+            0.06,
+            "Fog costs 0% to 40% of the score (p = 0.06): too few questions to tell.",
+        ),
         # It reaches 0.07 / 0.5 = 14 %, which would be low.
         (-0.02, 0.05, 0.43, "Fog costs nothing that could be measured (p = 0.43)."),
         (

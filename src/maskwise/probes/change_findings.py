@@ -42,7 +42,7 @@ def loss_sentence(what: str, effects: Sequence[Effect]) -> str:
         span = everything.loss_range
         if span is not None and span[1] >= SERIOUS:
             return (
-                f"{what} costs {span[0]:.0%} to {span[1]:.0%} of the score "
+                f"{what} costs {span[0]:z.0%} to {span[1]:.0%} of the score "
                 f"(p = {everything.p:.2f}): too few questions to tell."
             )
         return f"{what} {_describe_no_finding(everything.loss, everything.p)}."
