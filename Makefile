@@ -57,7 +57,7 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 	$(call maskwise,show world 60 --predictions demo/run/predictions.jsonl --out demo/example2.png)
 	$(call maskwise,show world 121 --predictions demo/run/predictions.jsonl --out demo/example3.png)
 	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
-	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
+	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/guides/adapters.md for your own model.\n'
 
 test: lint ## formatting, types and all tests but those of test-vlm, test-llm, test-integrations, test-web and test-full
 	@printf 'testing ...\n'
@@ -143,7 +143,7 @@ fuzz: $(VENV)/.installed-dev ## damaged input for the C kernel (under sanitizers
 	@printf 'fuzzing the readers for %s seconds ...\n' $(SECONDS)
 	@$(PY) -m tests.fuzz.fuzz_readers --seconds $(SECONDS)
 
-tree: $(VENV)/.installed-dev ## update docs/files.md, docs/api.md, docs/benchmarks.md and the command table of the README
+tree: $(VENV)/.installed-dev ## update the parts of the documents that are written from the code
 	@$(PY) -m docs.generate
 
 clean: ## remove the environment, caches and everything built

@@ -1,7 +1,7 @@
 """Coverage of the 95 % intervals and error rates of the tests, by simulation: `python -m bench.coverage`.
 
-Prints the tables of docs/intervals.md. The numbers depend on the seeds below only. `--bootstrap` adds the percentile,
-BCa and studentised bootstrap for comparison (slower).
+Prints the tables of docs/benchmarks/intervals.md. The numbers depend on the seeds below only. `--bootstrap` adds the
+percentile, BCa and studentised bootstrap for comparison (slower).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """The metrics of the bundled model and its baselines on the world's test split under `strict`: make figures.
 
-Runs are kept in .cache/figures and continued; the table is printed as Markdown, for docs/model.md.
+Runs are kept in .cache/figures and continued; the table is printed as Markdown, for docs/results/model.md.
 """
 
 import argparse

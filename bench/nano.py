@@ -1,7 +1,7 @@
 """The metrics of a trained `nano` and of its blind baselines on unseen scenes, `strict`: make nano CHECKPOINT=FOLDER.
 
 60 scenes of the preset `easy`, which was made for this model, and the bundled benchmark with the scenes of the full
-world. The tables are printed as Markdown, for docs/vlm.md.
+world. The tables are printed as Markdown, for docs/results/vlm.md.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""The examples of docs/photo.md: the question, the photograph with its numbered proposals, the choice and its masks.
+"""The examples of docs/results/photo.md: question, photograph with numbered proposals, the choice and its masks.
 
-    python -m bench.photo_examples IMAGES docs/photo
+    python -m bench.photo_examples IMAGES docs/images/photo
 
 IMAGES: the folder of COCO's val2017 photographs.
 """

@@ -2,7 +2,7 @@
 
     python bench/scale.py [--model tiny] [--workers 1 2] [--write]
 
-prints the figures of docs/scale.md, and with --write puts them there. Each number of
+prints the figures of docs/guides/scale.md, and with --write puts them there. Each number of
 workers runs in a process of its own. Its rate is that of the answers after the first
 quarter, when all workers work; the time before the first answer is the start.
 """
@@ -37,7 +37,7 @@ from maskwise.world import write_scenes
 SCENES = 1500
 SEED = 13
 ROUNDS = 3
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "scale.md"
 QUESTIONS = 194_398
 IMAGES = 57_643
 """All of MMR (github.com/jdg900/MMR, README)."""
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--scenes", type=int, default=SCENES)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument(
-        "--write", action="store_true", help="put the figures into docs/scale.md"
+        "--write", action="store_true", help="put the figures into docs/guides/scale.md"
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """Level and power of the paired tests, by simulation: `python -m bench.significance`.
 
-Prints the tables of docs/intervals.md about comparing two runs. The numbers depend on the seeds below only.
+Prints the tables of docs/benchmarks/intervals.md about comparing two runs. The numbers depend on the seeds below only.
 
 `few`: two runs of the same quality, of which B has items in a few images only (as a model that rarely predicts a region
 has a precision from few images). Before: the rule of ten images was applied to the larger run, and an undefined

@@ -37,7 +37,7 @@ def main() -> None:
     small = sheet.resize(
         (WIDTH, round(sheet.height * WIDTH / sheet.width)), Image.Resampling.LANCZOS
     )
-    small.save(Path(__file__).with_suffix(".png"), optimize=True)
+    small.save(Path(__file__).parent / "images" / "overview.png", optimize=True)
 
 
 def hidden_pair(samples: Sequence[Sample]) -> tuple[Sample, Sample]:

@@ -47,7 +47,7 @@ from maskwise.server.serve import make_model_app
 from maskwise.store import Dataset
 from maskwise.world import bundled, write_scenes
 
-FOLDER = Path(__file__).parent / "web"
+FOLDER = Path(__file__).parent / "images" / "web"
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SHOWN_WIDTH = 1100

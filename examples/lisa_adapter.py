@@ -5,8 +5,8 @@
 
 It runs in LISA's own environment (torch, transformers, pillow) with LISA's code (github.com/dvlab-research/LISA) and
 does not need maskwise. `--architecture m2sa` runs M2SA with the code of MMR (github.com/jdg900/MMR), which is called in
-the same way. For PixelLM, GSVA and similar models only the class `Lisa` changes. docs/adapters.md describes requests
-and responses. `--echo` answers every question with the whole image and loads nothing, to test the exchange:
+the same way. For PixelLM, GSVA and similar models only the class `Lisa` changes. docs/guides/adapters.md describes
+requests and responses. `--echo` answers every question with the whole image and loads nothing, to test the exchange:
 
     maskwise eval world --limit 5 --out runs/echo --model "command: python examples/lisa_adapter.py --echo"
 """

@@ -1,4 +1,4 @@
-"""docs/which_giou.md: its example runs, and its figures are those of the images where these are at hand."""
+"""docs/benchmarks/which_giou.md: its example runs, and its figures are those of the images where these are at hand."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from maskwise.runs.schema import MetricValue
 from maskwise.schema import Prediction
 from tests.shared import shared
 
-TEXT = (ROOT / "docs" / "which_giou.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "benchmarks" / "which_giou.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", TEXT, re.S | re.M)
 
 

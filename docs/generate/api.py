@@ -1,4 +1,4 @@
-"""The reference page of the public API, from signatures and docstrings: `make tree` writes it into docs/api.md."""
+"""The reference of the public API, from signatures and docstrings: `make tree` writes it into docs/reference/api.md."""
 
 import inspect
 import re

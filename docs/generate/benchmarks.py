@@ -1,4 +1,4 @@
-"""What docs/benchmarks.md says about each reader, from the readers themselves."""
+"""What docs/benchmarks/datasets.md says about each reader, from the readers themselves."""
 
 from maskwise.benchmarks import Benchmark
 from maskwise.formats import AnnotationFormat

@@ -13,11 +13,11 @@ README = ROOT / "README.md"
 
 PARTS: dict[tuple[Path, str], Callable[[], str]] = {
     (README, "commands"): command_table,
-    (ROOT / "docs" / "files.md", "tree"): file_tree,
-    (ROOT / "docs" / "api.md", "reference"): reference,
-    (ROOT / "docs" / "benchmarks.md", "readers"): readers_text,
-    (ROOT / "docs" / "which_giou.md", "rules"): rule_table,
-    (ROOT / "docs" / "which_giou.md", "papers"): paper_table,
+    (ROOT / "docs" / "reference" / "files.md", "tree"): file_tree,
+    (ROOT / "docs" / "reference" / "api.md", "reference"): reference,
+    (ROOT / "docs" / "benchmarks" / "datasets.md", "readers"): readers_text,
+    (ROOT / "docs" / "benchmarks" / "which_giou.md", "rules"): rule_table,
+    (ROOT / "docs" / "benchmarks" / "which_giou.md", "papers"): paper_table,
 }
 """By document and name: what stands between `<!-- name -->` and `<!-- /name -->`."""
 

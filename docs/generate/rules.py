@@ -1,4 +1,4 @@
-"""The tables of docs/which_giou.md, from the published rules themselves."""
+"""The tables of docs/benchmarks/which_giou.md, from the published rules themselves."""
 
 from maskwise.protocols.published_rules import (
     BOTH_EMPTY_TEXTS,

@@ -1,4 +1,4 @@
-"""The tree of docs/files.md: every file with the first sentence of its docstring."""
+"""The tree of docs/reference/files.md: every file with the first sentence of its docstring."""
 
 import ast
 import json
@@ -27,7 +27,12 @@ SINGLE = {
 DATA = {
     "docs": "Guides, file formats and decisions",
     "examples": "Scripts and notebooks to start from",
+    "docs/benchmarks": "Datasets, scoring rules and intervals",
     "docs/decisions": "One record per design decision",
+    "docs/guides": "What to do for each task",
+    "docs/images": "Screenshots and figures, made by programs",
+    "docs/reference": "The API, commands, file formats and files",
+    "docs/results": "What was measured, and how",
     "src/maskwise/benchmarks/cards": "Published facts about each benchmark, as YAML",
     "src/maskwise/training/intent/corpus": "Training sentences of the mask type classifier, as templates",
     "src/maskwise/report/templates": "Page templates, their style and script",

@@ -6,7 +6,7 @@
     prediction = model.encode("scene.jpg").ask("the whole cup, hidden part included")
     run = mw.evaluate(model, mw.load_dataset("world"))
 
-Every name in `__all__` is loaded when it is first used; docs/api.md describes them.
+Every name in `__all__` is loaded when it is first used; docs/reference/api.md describes them.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The commands of docs/probes.md about evasion, hallucination and safety, on a few scenes."""
+"""The commands of docs/guides/probes.md about evasion, hallucination and safety, on a few scenes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The worked example of docs/adapters.md: end to end without a checkpoint, and its masks against ours."""
+"""The worked example of docs/guides/adapters.md: end to end without a checkpoint, and its masks against ours."""
 
 import importlib.util
 import json

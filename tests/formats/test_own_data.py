@@ -1,4 +1,4 @@
-"""docs/own_data.md: its Python example runs, and its CSV example is read as described."""
+"""docs/guides/own_data.md: its Python example runs, and its CSV example is read as described."""
 
 import re
 import subprocess
@@ -12,7 +12,9 @@ from PIL import Image
 from maskwise.store import Dataset
 from tests.cli.commands import fail, run
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/own_data.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs/guides/own_data.md").read_text(
+    encoding="utf-8"
+)
 
 
 def block(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/probes.md: its commands work, its names exist, and the costs it promises hold."""
+"""docs/guides/probes.md: its commands work, its names exist, and the costs it promises hold."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from maskwise.registry import PROBES
 from maskwise.runs.probe_results import ProbesFile, read_probes
 from tests.cli.commands import run
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "probes.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "probes.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 

@@ -1,4 +1,4 @@
-"""docs/adapters.md tells the truth: its examples run."""
+"""docs/guides/adapters.md tells the truth: its examples run."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from maskwise.schema import Prediction
 from tests.server.fake import Whole
 from tests.server.test_server import serving
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "adapters.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "adapters.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", TEXT, re.S | re.M)
 IMAGE = Image.new("RGB", (4, 3))

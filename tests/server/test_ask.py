@@ -118,7 +118,7 @@ def test_an_image_is_encoded_once_for_all_its_questions() -> None:
 
 
 class OwnEncode:
-    """A model whose `encode` is its own affair, as in the example of docs/adapters.md."""
+    """A model whose `encode` is its own affair, as in the example of docs/guides/adapters.md."""
 
     def encode(self, image: Image.Image) -> tuple[int, int]:
         return image.size

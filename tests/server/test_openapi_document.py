@@ -75,7 +75,7 @@ def test_every_route_of_the_model_server_is_listed(
 def test_every_route_of_the_review_is_listed_and_documented(
     review_document: dict[str, Any],
 ) -> None:
-    text = (DOCS / "review_api.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "review_api.md").read_text(encoding="utf-8")
     for name in routes(review_document):
         method, path = name.split()
         short = path.removeprefix("/review/api")

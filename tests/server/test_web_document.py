@@ -1,4 +1,4 @@
-"""docs/web.md tells the truth: its example runs, and its images exist."""
+"""docs/guides/web.md tells the truth: its example runs, and its images exist."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.server.fake import Whole
 from tests.server.test_ask import png
 from tests.server.test_server import serving
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "web.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "web.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 
 

@@ -121,7 +121,7 @@ def evaluate_model(
 ) -> None:
     """Evaluate a model on a dataset: predict, score, and write a report.
 
-    The run folder keeps all of it (docs/runs.md). Repeat the command to continue a run that was stopped.
+    The run folder keeps all of it (docs/reference/runs.md). Repeat the command to continue a run that was stopped.
 
     Example: maskwise eval world --model tiny --out runs/tiny
     """

@@ -165,7 +165,7 @@ def calibrate_judge(
 ) -> None:
     """Compare a judge with people's verdicts: agreement, kappa, and the shares that people would find.
 
-    People judge some answers, drawn at random; the judge has judged all. docs/judging.md describes the file.
+    People judge some answers, drawn at random; the judge has judged all. docs/guides/judging.md describes the file.
 
     Example: maskwise judge calibrate runs/mine --verdicts verdicts.jsonl --judge openai/gpt-5-mini
     """

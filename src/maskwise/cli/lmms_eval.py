@@ -26,7 +26,7 @@ def lmms_eval(
 ) -> None:
     """Write tasks for lmms-eval, scored by our protocols, and print the folder for its --include_path.
 
-    A task per dataset, and one per benchmark, which says how to get its data (docs/integrations.md).
+    A task per dataset, and one per benchmark, which says how to get its data (docs/guides/integrations.md).
 
     Example: maskwise lmms-eval world --out tasks
     """

@@ -110,7 +110,7 @@ def run(
     """Probe a dataset and a model: what was done, found and cannot be seen, for each risk.
 
     The folder keeps probes.json, the page probes.html and a run folder for every evaluation
-    (docs/probes.md). Repeat the command to continue probes that were stopped.
+    (docs/guides/probes.md). Repeat the command to continue probes that were stopped.
 
     Example: maskwise probe run world --model tiny --quick --out probes/tiny
     """

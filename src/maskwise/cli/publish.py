@@ -41,7 +41,7 @@ def publish(
 ) -> None:
     """Publish the results of a run: for the Hugging Face hub, the model card, and as Every Eval Ever JSON.
 
-    gIoU and cIoU of every protocol, with intervals and counts of failures (docs/integrations.md).
+    gIoU and cIoU of every protocol, with intervals and counts of failures (docs/guides/integrations.md).
 
     Example: maskwise publish runs/mine --to my_model --dataset-id lab/kitchen --model-id lab/mine
     """

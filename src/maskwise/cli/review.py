@@ -145,7 +145,7 @@ def start(
     """Open the review page of a dataset and print a personal link for each reviewer and for the owner.
 
     With --runs A B, people judge predictions: which of two is better, or how good one is. Links are printed when a
-    reviewer is added; the database stores only hashes of their tokens. docs/review.md has more.
+    reviewer is added; the database stores only hashes of their tokens. docs/guides/review.md has more.
 
     Example: maskwise review start data/val --reviewers ada,bob --double-share 0.2
     """

@@ -97,7 +97,7 @@ def score_predictions(
 ) -> None:
     """Score predictions under the official protocols and the strict one, with intervals, in one pass.
 
-    docs/predictions.md describes the formats of predictions.
+    docs/reference/predictions.md describes the formats of predictions.
 
     Example: maskwise score run/predictions.jsonl mmr_val --protocol strict --protocol mmr
     """

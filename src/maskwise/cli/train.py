@@ -51,7 +51,7 @@ def train(
     """Train a model. Repeating the command continues an interrupted run, with the same result.
 
     Training curves are in OUT/*.jsonl, and for TensorBoard in OUT/events. On several GPUs or machines: --engine ray,
-    or accelerate launch -m maskwise.cli.main train CONFIG --out OUT (docs/training.md)
+    or accelerate launch -m maskwise.cli.main train CONFIG --out OUT (docs/guides/training.md)
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """

@@ -8,7 +8,7 @@ workers read has to be readable at the same path on every node.
 
 Ray restarts a worker that dies and repeats its unfinished items. A `CrashCounter`
 outlives the workers: items that were unfinished when a worker died are then done one by
-one, and an item at which workers die repeatedly is given up. docs/scale.md shows the
+one, and an item at which workers die repeatedly is given up. docs/guides/scale.md shows the
 commands.
 """
 

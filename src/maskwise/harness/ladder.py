@@ -84,8 +84,8 @@ def ladder(
 ) -> Ladder:
     """Score predictions under every rule that applies.
 
-    runs: one or several run folders, runs, or paths of predictions (docs/predictions.md). data: as for `load_dataset`;
-    not needed for runs, which know their dataset. ProtocolError if runs are not on the same questions.
+    runs: one or several run folders, runs, or paths of predictions (docs/reference/predictions.md). data: as for
+    `load_dataset`; not needed for runs, which know their dataset. ProtocolError if runs are not on the same questions.
 
     Example: ladder("runs/mine", "reasonseg_val").runs[0].values["star"].metrics["giou"].value
     """

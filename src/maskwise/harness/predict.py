@@ -2,9 +2,9 @@
 
     summary = predict_dataset("tiny", "world", "runs/world-tiny")
 
-The run folder (docs/runs.md) contains run.json from the beginning, and predictions.jsonl as it grows: one line per
-sample in the order of the plan, image by image. The same call resumes: an incomplete line or image is removed and
-predicted again. The result is the same, byte for byte, however often a run was interrupted.
+The run folder (docs/reference/runs.md) contains run.json from the beginning, and predictions.jsonl as it grows: one
+line per sample in the order of the plan, image by image. The same call resumes: an incomplete line or image is removed
+and predicted again. The result is the same, byte for byte, however often a run was interrupted.
 """
 
 import contextlib

@@ -142,7 +142,7 @@ def encode_image(model: Predictor, image: Image.Image) -> Encoding:
     encode = getattr(model, "encode", None)
     if callable(encode):
         encoded = encode(image)
-        # A method of the same name may return something else, as in the example of docs/adapters.md.
+        # A method of the same name may return something else, as in the example of docs/guides/adapters.md.
         if isinstance(encoded, Encoding):
             return encoded
     return UnencodedImage(model, image)

@@ -54,7 +54,7 @@ def score(
 ) -> Run:
     """Score predictions that were made elsewhere, and write a report.
 
-    predictions: a path (docs/predictions.md); or, in the order of the samples or as a dict from sample id, a
+    predictions: a path (docs/reference/predictions.md); or, in the order of the samples or as a dict from sample id, a
     `Prediction`, masks, an array (n, height, width), one mask, or None for each sample. data: as for `load_dataset`.
     out: the run folder to write, with report.html; without it the run stays in memory. protocols: as for `evaluate`.
     options: by protocol. threads: one per core, at most 8, if None. progress: show a bar, or lines every 30 s where

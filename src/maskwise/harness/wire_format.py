@@ -5,9 +5,9 @@
     {"id": "7", "predictions": [{"mask_type": "visible", "regions": [...]}]}
     {"id": "7", "error": "out of memory", "traceback": "optional: the run folder keeps it"}
 
-A prediction has the fields of docs/predictions.md without `sample`. A child process may announce capabilities in its
-first line (`Capabilities`) and then gets raw pixels, or the true answers for teacher forcing. docs/adapters.md
-describes the exchange for authors of the other side.
+A prediction has the fields of docs/reference/predictions.md without `sample`. A child process may announce capabilities
+in its first line (`Capabilities`) and then gets raw pixels, or the true answers for teacher forcing.
+docs/guides/adapters.md describes the exchange for authors of the other side.
 """
 
 import hashlib

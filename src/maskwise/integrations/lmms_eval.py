@@ -13,8 +13,8 @@ A model answers with text; masks in it are COCO RLE in JSON, as in the SA-Co tas
     {"answer": "the mug", "mask_type": "amodal", "regions": [{"amodal": {...}, "score": 0.9}]}
 
 `masks` are visible ones unless `mask_type` is `amodal`; an empty list means that no target is in the image. The second
-form has the fields of docs/predictions.md. Images and ground truth stay in the dataset folder. lmms-eval runs in its
-own environment, where maskwise is installed without extras.
+form has the fields of docs/reference/predictions.md. Images and ground truth stay in the dataset folder. lmms-eval runs
+in its own environment, where maskwise is installed without extras.
 """
 
 import functools

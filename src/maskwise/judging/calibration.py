@@ -52,8 +52,8 @@ def calibrate(
 ) -> Judgments:
     """Compare a judge of a run with people, and write what they say into its judgments.
 
-    verdicts: JSON lines of `maskwise review` or your own (docs/judging.md). judge: one that has judged the run. The
-    answers that people judged have to be drawn at random, or the corrected shares are not those of the run.
+    verdicts: JSON lines of `maskwise review` or your own (docs/guides/judging.md). judge: one that has judged the run.
+    The answers that people judged have to be drawn at random, or the corrected shares are not those of the run.
     """
     opened = load_run(run)
     judgments = _find_judgments(opened, judge)

@@ -89,7 +89,7 @@ def load_cases(run: Run, paths: RunPaths | None = None) -> list[AnswerCase]:
     if all(case.answer is None for case in cases):
         raise StoreError(
             f"{run.location} has no answers in words, so there is nothing to judge; a prediction carries its answer in "
-            "the field `answer` (docs/predictions.md)"
+            "the field `answer` (docs/reference/predictions.md)"
         )
     return cases
 

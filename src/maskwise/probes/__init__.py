@@ -6,7 +6,7 @@
 A probe is an object of type `Probe`: what it measures, what it cannot see, from which values on
 a finding has which severity, and a function from a `ProbeContext` to a `ProbeFinding`. It asks
 the model through `context.evaluate`, so that every evaluation is a run folder that an
-interrupted probe continues. docs/probes.md describes the built-in ones, docs/extending.md
+interrupted probe continues. docs/guides/probes.md describes the built-in ones, docs/extending.md
 shows how to add one.
 """
 

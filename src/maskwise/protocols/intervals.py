@@ -23,7 +23,8 @@ A composite such as cgF1 is a function of several sums. Its influence is its val
 computed for every image; the interval is a t interval of R, cut at the ends of its range. A value that is no function
 of sums over samples, such as average precision, has no interval.
 
-`bench/coverage.py` measures the coverage. docs/intervals.md has the table and says why the bootstrap is not used.
+`bench/coverage.py` measures the coverage. docs/benchmarks/intervals.md has the table and says why the bootstrap is not
+used.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@
     rule = find_rule("segzero", {"form": "multi"})  the variant that a protocol with options is
     cite_rule("lisa", {})                           the sentence that a paper can quote
 
-The texts of the modules say more; `maskwise ladder` and docs/which_giou.md show these.
+The texts of the modules say more; `maskwise ladder` and docs/benchmarks/which_giou.md show these.
 """
 
 from collections.abc import Mapping

@@ -72,7 +72,7 @@ class JudgedPrediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemView(msgspec.Struct, frozen=True, kw_only=True):
-    """An item as a reviewer sees it; `docs/review_api.md` describes the fields."""
+    """An item as a reviewer sees it; `docs/reference/review_api.md` describes the fields."""
 
     item: int
     sample: str

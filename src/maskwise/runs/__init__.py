@@ -1,4 +1,4 @@
-"""The run folder of one evaluation: its schema, its writer and its reader (docs/runs.md).
+"""The run folder of one evaluation: its schema, its writer and its reader (docs/reference/runs.md).
 
     run = load_run("runs/m2sa")
     run.scores.protocols["strict"].metrics["giou"].value

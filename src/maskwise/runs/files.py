@@ -22,7 +22,7 @@ LADDER = "ladder.json"
 REPORT = "report.html"
 ERRORS = "errors.txt"
 PROBES = "probes.json"
-"""The files of a run folder; docs/runs.md describes them."""
+"""The files of a run folder; docs/reference/runs.md describes them."""
 
 MAX_JSON_BYTES = 2**27
 """The largest run.json or scores.json that is read: 128 MB, so that a wrong file does not fill the memory."""

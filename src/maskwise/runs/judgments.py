@@ -1,8 +1,8 @@
 """Verdicts on the answers of a run: those of a judge, in its folder, and those of people, as JSON lines.
 
 `judgments-JUDGE.json` holds what a judge says of every answer, `pairs-OTHER-JUDGE.json` which of two runs answers
-better. docs/judging.md describes both files, and the JSON lines of people's verdicts, which `maskwise judge calibrate`
-reads.
+better. docs/guides/judging.md describes both files, and the JSON lines of people's verdicts, which `maskwise judge
+calibrate` reads.
 """
 
 import re
@@ -246,5 +246,5 @@ def _decode_verdict(path: Path, number: int, line: str) -> PeopleVerdict:
     except (msgspec.DecodeError, RecursionError) as error:
         raise StoreError(
             f'{path}, line {number}: {error}; expected {{"run": ..., "sample": ..., "reviewer": ..., "correct": true}} '
-            "(docs/judging.md)"
+            "(docs/guides/judging.md)"
         ) from None

@@ -1,4 +1,4 @@
-"""The routes of the review page, `/review/api/...`; docs/review_api.md describes each.
+"""The routes of the review page, `/review/api/...`; docs/reference/review_api.md describes each.
 
 A route declares what it takes and returns; the work is done by `maskwise.review`.
 """

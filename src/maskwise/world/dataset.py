@@ -98,7 +98,7 @@ def bundled() -> Path:
 
 
 def bundled_predictions() -> Path:
-    """Example predictions for the bundled benchmark, made by the model `oracle` with noise (docs/world.md)."""
+    """Example predictions for the bundled benchmark: model `oracle` with noise (docs/benchmarks/world.md)."""
     return Path(__file__).parent / "bundled_predictions.jsonl"
 
 

@@ -15,7 +15,7 @@ SENTENCES = Path(__file__).with_name("sentences.tsv")
 
 
 class Sentence(NamedTuple):
-    """`half`: the set; see docs/intent.md."""
+    """`half`: the set; see docs/results/intent.md."""
 
     half: str
     mask_type: str

@@ -30,7 +30,7 @@ def test_noise_is_outside_the_domain() -> None:
         np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8)
     )
     assert not load().encode(noise).in_domain
-    assert "bring a model for photographs (docs/adapters.md)" in str(
+    assert "bring a model for photographs (docs/guides/adapters.md)" in str(
         load().domain_warning(noise)
     )
 

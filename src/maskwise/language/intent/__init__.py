@@ -3,7 +3,8 @@
     classify_intent(["the cup behind the teapot"])   [IntentPrediction("visible", 0.99, ...)]
 
 A question requests the amodal mask only when its words ask for what is hidden, as R2SM defines it (arXiv 2506.01795).
-Words of hiding that only say where an object is do not. `docs/intent.md` describes method, training and accuracy.
+Words of hiding that only say where an object is do not. `docs/results/intent.md` describes method, training and
+accuracy.
 """
 
 from maskwise.language.intent.classifier import (

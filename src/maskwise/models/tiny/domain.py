@@ -2,7 +2,7 @@
 
 The mean and the standard deviation of every channel of the detector's coarse feature map are compared with those of
 training images by their Mahalanobis distance (Lee et al. 2018, "A Simple Unified Framework for Detecting
-Out-of-Distribution Samples"). docs/model.md has the measured error rates.
+Out-of-Distribution Samples"). docs/results/model.md has the measured error rates.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from maskwise.models.tiny.networks import DetectorMaps
 
 WARNING = (
     "this image is unlike the images that the model was trained on, so its answers are unreliable; "
-    "the bundled model knows rendered scenes only, bring a model for photographs (docs/adapters.md)"
+    "the bundled model knows rendered scenes only, bring a model for photographs (docs/guides/adapters.md)"
 )
 
 

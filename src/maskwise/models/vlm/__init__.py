@@ -1,6 +1,6 @@
 """A vision-language model with visible and amodal mask decoders: AURA, R2SM and M2SA in one (extra `vlm`).
 
-In order of the data flow; docs/vlm.md maps the sections of the papers to these files:
+In order of the data flow; docs/results/vlm.md maps the sections of the papers to these files:
 
 config          the settings: which networks are joined, losses, sizes
 pretrained      models of a folder or of the hub, as safetensors

@@ -38,7 +38,7 @@ class LossWeights(
     each cell. `mask_type`, the choice between the two segmentation tokens
     apart from the other words, is ours: a rare mistake in the text, but one that decides which mask is returned.
     `region_words`, `name_prompt`, `name_alignment` and
-    `prompt_alignment` are ours, for models that start from random weights (docs/vlm.md).
+    `prompt_alignment` are ours, for models that start from random weights (docs/results/vlm.md).
     """
 
     text: Weight = 1.0

@@ -2,8 +2,8 @@
 
 A convolution over the word embeddings of the question and the largest response of each filter (Kim, "Convolutional
 Neural Networks for Sentence Classification", EMNLP 2014). A short phrase such as "even the hidden part" decides the
-mask type wherever it stands, and a small language model from random weights learns that slowly (docs/vlm.md). The head
-shifts the choice between the two tokens; whether a token is written at all stays with the language model.
+mask type wherever it stands, and a small language model from random weights learns that slowly (docs/results/vlm.md).
+The head shifts the choice between the two tokens; whether a token is written at all stays with the language model.
 """
 
 import torch

@@ -4,7 +4,7 @@
     image question-2 answer-2        becomes
 
 A token sees what is before it in its own question and what all questions begin with. Its position is that of its
-question alone, so hidden states are those of separate sequences (docs/vlm.md has the differences and the time).
+question alone, so hidden states are those of separate sequences (docs/results/vlm.md has the differences and the time).
 """
 
 from collections.abc import Sequence

@@ -34,8 +34,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class WorldScenes(Section, frozen=True, kw_only=True):
     """Scenes of the world, rendered when they are needed. `paraphrased`: the fraction of their questions that is put
-    into the words of the mask-type corpus (docs/intent.md). `images`: false leaves the images out, so that only texts
-    train.
+    into the words of the mask-type corpus (docs/results/intent.md). `images`: false leaves the images out, so that only
+    texts train.
     """
 
     scenes: PositiveInt

@@ -4,7 +4,8 @@ A model that starts from random weights knows no English. The world's training s
 `training.intent` has thousands that state the mask type, so that a question asks for the same targets in other words.
 
 Random words that state nothing are put around some questions, and some have nothing else beside their noun phrase.
-These want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM).
+These want the visible mask: a question does, unless its words ask for what is hidden (docs/results/intent.md, after
+R2SM).
 """
 
 from random import Random

@@ -80,7 +80,7 @@ def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
             raise ConfigError(
                 f"execution: the local engine trains in one process, not "
                 f'{execution.workers}; use engine = "ray", or start several processes '
-                "with accelerate launch (docs/training.md)"
+                "with accelerate launch (docs/guides/training.md)"
             )
         return train_here(config, folder)
     settings = {

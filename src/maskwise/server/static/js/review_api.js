@@ -1,5 +1,5 @@
 /**
- * Requests of the review page: a cookie says who asks, a header proves that this page asks (docs/review_api.md).
+ * Requests of the review page: a cookie says who asks, a header proves that this page asks (docs/reference/review_api.md).
  */
 import { ApiError, currentToken, setToken } from "./api.js";
 
