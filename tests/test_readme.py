@@ -9,9 +9,10 @@ import pytest
 
 from docs.generate.api import undescribed
 from docs.generate.commands import all_commands, first_line
-from docs.generate.documents import PARTS, README, read_part
+from docs.generate.documents import PAGES, PARTS, read_pages, read_part
 from docs.generate.tree import ROOT, file_tree
 
+README = ROOT / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", TEXT, re.S | re.M)
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -23,6 +24,17 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.
 def test_generated_parts_are_up_to_date(path: Path, name: str) -> None:
     expected = PARTS[path, name]()
     assert read_part(path, name).splitlines() == expected.splitlines(), "run make tree"
+
+
+@pytest.mark.parametrize("folder", PAGES, ids=lambda folder: folder.name)
+def test_generated_pages_are_up_to_date(folder: Path) -> None:
+    assert read_pages(folder) == PAGES[folder](), "run make tree"
+
+
+def test_every_command_has_a_description_in_the_reference() -> None:
+    text = "".join(read_pages(ROOT / "docs" / "reference" / "cli").values())
+    described = re.findall(r"^## `maskwise (.*)`$", text, re.M)
+    assert sorted(described) == sorted(all_commands())
 
 
 def test_every_file_says_what_it_is() -> None:

@@ -1,25 +1,30 @@
-"""Which documents have parts that are written from the code, and what writes them."""
+"""Which documents, or parts of documents, are written from the code, and what writes them."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from docs.generate.api import reference
 from docs.generate.benchmarks import readers_text
-from docs.generate.commands import command_table
+from docs.generate.commands import command_table, group_pages
 from docs.generate.rules import paper_table, rule_table
 from docs.generate.tree import ROOT, file_tree
 
-README = ROOT / "README.md"
+DOCS = ROOT / "docs"
 
 PARTS: dict[tuple[Path, str], Callable[[], str]] = {
-    (README, "commands"): command_table,
-    (ROOT / "docs" / "reference" / "files.md", "tree"): file_tree,
-    (ROOT / "docs" / "reference" / "api.md", "reference"): reference,
-    (ROOT / "docs" / "benchmarks" / "datasets.md", "readers"): readers_text,
-    (ROOT / "docs" / "benchmarks" / "which_giou.md", "rules"): rule_table,
-    (ROOT / "docs" / "benchmarks" / "which_giou.md", "papers"): paper_table,
+    (DOCS / "reference" / "cli.md", "commands"): command_table,
+    (DOCS / "reference" / "files.md", "tree"): file_tree,
+    (DOCS / "reference" / "api.md", "reference"): reference,
+    (DOCS / "benchmarks" / "datasets.md", "readers"): readers_text,
+    (DOCS / "benchmarks" / "which_giou.md", "rules"): rule_table,
+    (DOCS / "benchmarks" / "which_giou.md", "papers"): paper_table,
 }
 """By document and name: what stands between `<!-- name -->` and `<!-- /name -->`."""
+
+PAGES: dict[Path, Callable[[], dict[str, str]]] = {
+    DOCS / "reference" / "cli": group_pages,
+}
+"""By folder: what writes all its documents, by the name of the file."""
 
 
 def read_part(path: Path, name: str) -> str:
@@ -28,8 +33,20 @@ def read_part(path: Path, name: str) -> str:
     return rest.split(f"<!-- /{name} -->")[0]
 
 
+def read_pages(folder: Path) -> dict[str, str]:
+    """The documents of a folder as they are now, by the name of the file."""
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+
+
 def write_documents() -> None:
-    """Bring the generated parts of the documents up to date."""
+    """Bring the generated documents and parts of documents up to date."""
+    for folder, write_all in PAGES.items():
+        pages = write_all()
+        folder.mkdir(exist_ok=True)
+        for name in read_pages(folder).keys() - pages.keys():
+            (folder / name).unlink()
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
     for (path, name), write in PARTS.items():
         before, rest = path.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")
         after = rest.split(f"<!-- /{name} -->")[1]

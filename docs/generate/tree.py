@@ -32,6 +32,7 @@ DATA = {
     "docs/guides": "What to do for each task",
     "docs/images": "Screenshots and figures, made by programs",
     "docs/reference": "The API, commands, file formats and files",
+    "docs/reference/cli": "The commands by group, written from their help",
     "docs/results": "What was measured, and how",
     "src/maskwise/benchmarks/cards": "Published facts about each benchmark, as YAML",
     "src/maskwise/training/intent/corpus": "Training sentences of the mask type classifier, as templates",
