@@ -149,11 +149,29 @@ def test_runs_that_agree_doubt_the_truth(tmp_path: Path) -> None:
         predict(dataset, lambda item: box(0, 40, 5, 45)),
     ]
     result = audit_dataset(dataset, runs)
+    assert result.answered == len(dataset)
     checks = {item.sample: item.doubts[0].check for item in result.doubtful}
     assert checks["s4"] == "runs_agree"
     assert checks["s6"] == "boundary"
     assert {item.sample for item in result.doubtful[:2]} == {"s4", "s6"}
     assert all(item.strength < 0.3 for item in result.doubtful[2:])
+
+
+def test_an_audit_says_how_many_samples_all_runs_answered(tmp_path: Path) -> None:
+    dataset = write(tmp_path / "data")
+    truth = GroundTruth.from_dataset(dataset)
+    records = [
+        Prediction(sample=item.id, regions=(PredictedRegion(visible=box(*WHOLE)),))
+        for item in dataset
+    ]
+    some = PredictionColumns.from_predictions(truth, records[:5])
+    every = PredictionColumns.from_predictions(truth, records)
+    result = audit_dataset(dataset, [some, every], run_names=["a", "b"])
+    assert result.answered == 5
+    assert result.coverage.endswith(
+        f"all of them answered 5 of {len(dataset)} samples."
+    )
+    assert audit_dataset(dataset).coverage == ""
 
 
 def test_one_run_is_not_asked() -> None:

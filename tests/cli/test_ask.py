@@ -158,7 +158,9 @@ def test_a_dialogue_is_read_from_standard_input(image: Path) -> None:
     scene = make_scene(21, 4, "val", 200, dialogues=6)
     dialogue = next(item for item in scene.dialogues if item.kind == "mask type")
     first = dialogue.turns[0].question
-    lines = f"{first}\n{dialogue.question}\n"
+    lines = (
+        f"{first}\n\n{dialogue.question}\n"  # a blank line between them is no question
+    )
     result = CliRunner().invoke(app, ["ask", str(image)], input=lines)
     assert result.exit_code == 0, result.output
     answers = result.stdout.strip().split("\n\n")

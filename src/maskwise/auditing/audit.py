@@ -13,6 +13,8 @@ import os
 from collections.abc import Iterable, Sequence
 from math import prod
 
+import numpy as np
+
 from maskwise.auditing.doubts import (
     CHECKS,
     FORMAT,
@@ -27,6 +29,7 @@ from maskwise.auditing.text_checks import check_texts
 from maskwise.datasets import load_dataset
 from maskwise.errors import ProtocolError
 from maskwise.protocols import GroundTruth, PredictionColumns
+from maskwise.protocols.prediction_columns import PREDICTED
 from maskwise.report.run_data import RunPaths, load_predictions
 from maskwise.runs import Run, load_run
 from maskwise.store import Dataset
@@ -99,7 +102,14 @@ def audit_dataset(
         runs=list(run_names),
         checks=checks,
         doubtful=doubtful,
+        answered=_count_answered(predictions) if predictions else None,
     )
+
+
+def _count_answered(runs: Sequence[PredictionColumns]) -> int:
+    """Samples that every run answered: on others the runs have no doubts."""
+    answered = np.logical_and.reduce([run.state == PREDICTED for run in runs])
+    return int(np.count_nonzero(answered))
 
 
 def _summarize_checks(

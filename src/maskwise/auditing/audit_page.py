@@ -47,7 +47,7 @@ def audit_to_markdown(audit: Audit, *, top: int) -> str:
     lines = [
         f"# {escape_markdown(audit.dataset)}: doubtful labels",
         "",
-        f"{len(audit.doubtful)} of {audit.samples} samples are doubtful.",
+        f"{len(audit.doubtful)} of {audit.samples} samples are doubtful. {audit.coverage}".rstrip(),
         "",
         *markdown_table(("sample", "doubt", "question", "why"), rows),
         "",

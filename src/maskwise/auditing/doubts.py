@@ -51,7 +51,10 @@ class CheckSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """The doubtful samples of a dataset, the most doubtful first. runs: those that were asked."""
+    """The doubtful samples of a dataset, the most doubtful first.
+
+    runs: those that were asked. answered: samples that all of them answered; None without runs.
+    """
 
     format: str
     dataset: str
@@ -59,9 +62,17 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[str]
     checks: dict[str, CheckSummary]
     doubtful: list[DoubtfulSample]
+    answered: int | None = None
 
     def __repr__(self) -> str:
         return f"Audit({self.dataset!r}: {len(self.doubtful)} of {self.samples} samples are doubtful)"
+
+    @property
+    def coverage(self) -> str:
+        """Which samples the runs could doubt, as a sentence; empty without runs."""
+        if self.answered is None:
+            return ""
+        return f"{len(self.runs)} runs were asked; all of them answered {self.answered} of {self.samples} samples."
 
 
 def read_audit(path: Path) -> Audit:

@@ -132,11 +132,14 @@ def _hold_dialogue(encoding: "ImageEncoding") -> None:
         echo(f"maskwise: warning: {encoding.domain_warning}", err=True)
     if sys.stdin.isatty():
         echo("Ask about the image; an empty line ends the dialogue.", err=True)
+    typed = sys.stdin.isatty()
     turns: list[Turn] = []
     for line in sys.stdin:
         question = line.strip()
-        if not question:
+        if not question and typed:
             break
+        if not question:
+            continue  # files of questions have blank lines between them
         prediction = encoding.ask(continue_dialogue(question, turns))
         turns.append(_to_turn(question, prediction))
         spans = _find_spans(question, prediction)

@@ -128,6 +128,8 @@ def _print_audit(result: "Audit", top: int) -> None:
             + (f" ({', '.join(counts)})" if counts else "")
         )
     )
+    if result.coverage:
+        console.print(Text(result.coverage))
     if not result.doubtful:
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")

@@ -238,8 +238,10 @@ def card_to_markdown(card: BenchmarkCard) -> str:
             if section == "targeted_risks" and field == "atlas_risks":
                 lines += ["**Atlas Risks**:", *_risk_lines(value), ""]
             elif section == "targeted_risks" and field == "tests":
-                described = describe_risk_tests(card.targeted_risks)
-                lines += ["**Risk Tests**:", *(f"- {line}" for line in described), ""]
+                described = [*describe_risk_tests(card.targeted_risks)]
+                if described:
+                    items = (f"- {line}" for line in described)
+                    lines += ["**Risk Tests**:", *items, ""]
             elif isinstance(value, list):
                 lines += (
                     [
