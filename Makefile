@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint bench bench-quick figures nano finetuning photo fuzz tree clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs bench bench-quick figures nano finetuning photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -111,6 +111,9 @@ lint: $(VENV)/.installed-dev ## formatting and types only
 	@printf 'checking types ...\n'
 	@$(PY) -m mypy
 
+docs: $(VENV)/.installed-docs ## the documentation site in build/site, offline, with search; broken links are errors
+	@$(PY) -m docs.build build/site
+
 bench: $(VENV)/.installed-bench ## measure the mask engine beside the public ones
 	@$(PY) bench/run.py
 
@@ -181,6 +184,7 @@ $(WEB)/.installed: tests/web/package-lock.json
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [bench,dev,grpo,llm,postgres,ray,release,train,vlm,web,webtest]
+EXTRA_dev := [bench,dev,docs,grpo,llm,postgres,ray,release,train,vlm,web,webtest]
+EXTRA_docs := [docs]
 EXTRA_bench := [bench,vlm]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

@@ -1,4 +1,4 @@
-"""docs/extending.md: its package is installed, and every command in it works."""
+"""docs/extending: the package of these pages is installed, and every command in them works."""
 
 import os
 import re
@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "extending.md"
+from docs.conf import NAVIGATION
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = [
+    "extending",
+    *NAVIGATION["extending"][""],
+]
+"""In the order of the site: later commands read what earlier ones wrote."""
+
+TEXT = "\n".join((DOCS / f"{page}.md").read_text("utf-8") for page in PAGES)
 SOURCE = Path(__file__).parent.parent / "src"
 
 FILE_BLOCK = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -18,7 +27,7 @@ FILE_BLOCK = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.M | re.S)
 CONSOLE_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 SCRIPT = re.compile(r"^In Python.*?\n\n```python\n(.*?)^```$", re.M | re.S)
 
-COMMANDS = "\n".join(CONSOLE_BLOCK.findall(DOCUMENT.read_text("utf-8"))).split("\n")
+COMMANDS = "\n".join(CONSOLE_BLOCK.findall(TEXT)).split("\n")
 COMMANDS = [command for command in COMMANDS if command]
 
 EXPECTED = {
@@ -40,7 +49,7 @@ EXPECTED = {
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files of the document, and its package installed in `site`."""
     folder = tmp_path_factory.mktemp("extending")
-    for name, content in FILE_BLOCK.findall(DOCUMENT.read_text("utf-8")):
+    for name, content in FILE_BLOCK.findall(TEXT):
         path = folder / "files" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
@@ -77,7 +86,6 @@ def run_python(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[
 
 
 def test_every_kind_has_an_example() -> None:
-    text = DOCUMENT.read_text("utf-8")
     for kind in [
         "models",
         "formats",
@@ -90,7 +98,7 @@ def test_every_kind_has_an_example() -> None:
         "trainers",
         "writers",
     ]:
-        assert f'[project.entry-points."maskwise.{kind}"]' in text
+        assert f'[project.entry-points."maskwise.{kind}"]' in TEXT
 
 
 def test_the_commands_of_the_document_work(workspace: Path) -> None:
@@ -106,7 +114,7 @@ def test_the_commands_of_the_document_work(workspace: Path) -> None:
 
 
 def test_the_script_of_the_document_works(workspace: Path) -> None:
-    [script] = SCRIPT.findall(DOCUMENT.read_text("utf-8"))
+    [script] = SCRIPT.findall(TEXT)
     result = run_python(workspace, "-c", script)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("Metric(0.")

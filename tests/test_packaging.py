@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]
-TOOLS = {"dev", "bench", "webtest"}
+TOOLS = {"dev", "bench", "docs", "webtest"}
 INDIRECT = {"bitsandbytes", "mlflow_skinny", "onnx", "psycopg", "tensorboard"}
 """Needed by transformers for weights in 4 bits, imported under another name (mlflow), needed by torch when it exports a
 model, by SQLAlchemy for PostgreSQL, and by training, which writes curves by the name of a tracker.

@@ -1,10 +1,11 @@
-"""The reference of the public API, from signatures and docstrings: `make tree` writes it into docs/reference/api.md."""
+"""The reference of the public API, from docstrings: docs/reference/api.md and a page for each subject."""
 
 import inspect
 import re
 from typing import Any
 
 import maskwise as mw
+from docs.generate.commands import slug
 
 SECTIONS = {
     "Models": [
@@ -65,15 +66,42 @@ SECTIONS = {
 """The public names by subject; errors follow in a section of their own."""
 
 
-def reference() -> str:
-    """All public names, section by section."""
-    parts = []
-    for title, names in (SECTIONS | {"Errors": errors()}).items():
-        parts += [
-            f"## {title}",
-            *(describe(name) for name in names if name in mw.__all__),
-        ]
-    return "\n\n".join(parts) + "\n"
+IMPORT = "```python\nimport maskwise as mw\n```"
+"""How the names of a page are reached."""
+
+
+def reference_table() -> str:
+    """One row per public name, linked to its description, below a row with its subject."""
+    lines = ["| name | |", "|---|---|"]
+    for title, names in listed_names().items():
+        lines.append(f"| **[{title}](api/{slug(title)}.md)** | |")
+        for name in names:
+            place = f"api/{slug(title)}.md#{name.lower()}"
+            line = (inspect.getdoc(getattr(mw, name)) or "").split("\n")[0]
+            lines.append(
+                f"| [`{name}`]({place}) | {line.replace('|', chr(92) + '|')} |"
+            )
+    return "\n".join([*lines, ""])
+
+
+def reference_pages() -> dict[str, str]:
+    """One page per subject, by the name of the file in docs/reference/api."""
+    return {
+        f"{slug(title)}.md": "\n\n".join(
+            [f"# {title}", IMPORT, *(describe(name) for name in names)]
+        )
+        + "\n"
+        for title, names in listed_names().items()
+    }
+
+
+def listed_names() -> dict[str, list[str]]:
+    """The public names by subject, errors last."""
+    subjects = SECTIONS | {"Errors": errors()}
+    return {
+        title: [name for name in names if name in mw.__all__]
+        for title, names in subjects.items()
+    }
 
 
 def errors() -> list[str]:
@@ -93,7 +121,7 @@ def undescribed() -> list[str]:
 def describe(name: str) -> str:
     """A heading, the signature, the docstring and, for a class, its members."""
     item = getattr(mw, name)
-    parts = [f"### `{name}`"]
+    parts = [f"## `{name}`"]
     if inspect.isfunction(item):
         parts.append(f"```python\n{name}{signature(item)}\n```")
     parts.append(text_of(item))

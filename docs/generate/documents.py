@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from docs.generate.api import reference
-from docs.generate.benchmarks import readers_text
+from docs.generate.api import reference_pages, reference_table
+from docs.generate.benchmarks import reader_pages, reader_table
 from docs.generate.commands import command_table, group_pages
+from docs.generate.rule_pages import rule_index, rule_pages
 from docs.generate.rules import paper_table, rule_table
 from docs.generate.tree import ROOT, file_tree
 
@@ -14,14 +15,18 @@ DOCS = ROOT / "docs"
 PARTS: dict[tuple[Path, str], Callable[[], str]] = {
     (DOCS / "reference" / "cli.md", "commands"): command_table,
     (DOCS / "reference" / "files.md", "tree"): file_tree,
-    (DOCS / "reference" / "api.md", "reference"): reference,
-    (DOCS / "benchmarks" / "datasets.md", "readers"): readers_text,
+    (DOCS / "reference" / "api.md", "reference"): reference_table,
+    (DOCS / "benchmarks" / "datasets.md", "readers"): reader_table,
+    (DOCS / "benchmarks" / "rules.md", "rules"): rule_index,
     (DOCS / "benchmarks" / "which_giou.md", "rules"): rule_table,
     (DOCS / "benchmarks" / "which_giou.md", "papers"): paper_table,
 }
 """By document and name: what stands between `<!-- name -->` and `<!-- /name -->`."""
 
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {
+    DOCS / "benchmarks" / "datasets": reader_pages,
+    DOCS / "benchmarks" / "rules": rule_pages,
+    DOCS / "reference" / "api": reference_pages,
     DOCS / "reference" / "cli": group_pages,
 }
 """By folder: what writes all its documents, by the name of the file."""

@@ -21,7 +21,7 @@ def rule_table() -> str:
     ]
     for rule in published_rules().values():
         options = ", ".join(f"`{key}={value}`" for key, value in rule.options.items())
-        name = f"`{rule.name}`"
+        name = f"[`{rule.name}`](rules/{rule.protocol}.md)"
         if options and rule.name != rule.protocol:
             name += f" (`{rule.protocol}`, {options})"
         cells = [

@@ -17,6 +17,14 @@ SUFFIXES = {".ipynb", ".py", ".c", ".h", ".md", ".html", ".css", ".js"}
 MADE = {"RESULTS.md"}
 """Written by a target of the Makefile: there or not."""
 
+CLOSED = {
+    "docs/benchmarks/datasets",
+    "docs/benchmarks/rules",
+    "docs/reference/api",
+    "docs/reference/cli",
+}
+"""Folders whose documents are all written from the code: one line each."""
+
 SINGLE = {
     "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel and the readers",
     "Makefile": "demo, test, test-web, test-full, lint, bench, figures, fuzz: each prepares its own environment",
@@ -28,11 +36,16 @@ DATA = {
     "docs": "Guides, file formats and decisions",
     "examples": "Scripts and notebooks to start from",
     "docs/benchmarks": "Datasets, scoring rules and intervals",
+    "docs/benchmarks/datasets": "Every benchmark and format, written from its reader",
+    "docs/benchmarks/rules": "Every scoring rule, written from the code",
     "docs/decisions": "One record per design decision",
+    "docs/extending": "Plug-ins, one kind on each page",
     "docs/guides": "What to do for each task",
     "docs/images": "Screenshots and figures, made by programs",
     "docs/reference": "The API, commands, file formats and files",
+    "docs/reference/api": "The public names by subject, written from their docstrings",
     "docs/reference/cli": "The commands by group, written from their help",
+    "docs/site": "Files that the pages of the site load",
     "docs/results": "What was measured, and how",
     "src/maskwise/benchmarks/cards": "Published facts about each benchmark, as YAML",
     "src/maskwise/training/intent/corpus": "Training sentences of the mask type classifier, as templates",
@@ -59,6 +72,8 @@ def file_tree() -> str:
 def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
     """(indented name, description) of a folder and of what is in it."""
     lines = [("  " * depth + label, folder_line(folder))]
+    if folder.relative_to(ROOT).as_posix() in CLOSED:
+        return lines
     for path in sorted(folder.iterdir(), key=place):
         if path.name.startswith((".", "__")) or path.name in MADE:
             continue

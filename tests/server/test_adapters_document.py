@@ -1,4 +1,4 @@
-"""docs/guides/adapters.md tells the truth: its examples run."""
+"""The guides about own models, here and elsewhere, tell the truth: their examples run."""
 
 import json
 import re
@@ -16,8 +16,11 @@ from maskwise.schema import Prediction
 from tests.server.fake import Whole
 from tests.server.test_server import serving
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "adapters.md"
-TEXT = DOCUMENT.read_text(encoding="utf-8")
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+TEXT = "\n".join(
+    (GUIDES / name).read_text(encoding="utf-8")
+    for name in ("adapters.md", "model_exchange.md")
+)
 PYTHON = re.findall(r"^```python\n(.*?)^```", TEXT, re.S | re.M)
 IMAGE = Image.new("RGB", (4, 3))
 

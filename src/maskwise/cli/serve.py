@@ -58,8 +58,9 @@ def serve(
 ) -> None:
     """Serve a page to ask questions about images, a page to browse datasets and runs, and the model over HTTP.
 
-    The page is at /. POST /v1/predict and the other routes are described at /docs, in docs/guides/adapters.md and in
-    docs/guides/web.md; `--model http://...` is the client. The model runs in a process of its own.
+    The page is at /. POST /v1/predict and the other routes are described at /docs, in
+    docs/guides/model_exchange.md and in docs/guides/web.md; `--model http://...` is the client.
+    The model runs in a process of its own.
 
     Example: maskwise serve world --model tiny --run runs/world-tiny
     """

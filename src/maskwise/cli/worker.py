@@ -17,7 +17,7 @@ def worker(
     """Write maskwise_worker.py: one file without dependencies, for Python 3.8 or newer.
 
     Copied beside a model, it answers the requests of `--model "command: ..."`, so that the model keeps its own
-    environment (docs/guides/adapters.md).
+    environment (docs/guides/model_exchange.md).
 
     Example: maskwise worker --out maskwise_worker.py
     """

@@ -3,7 +3,7 @@
     make_predictor("tiny")                                bundled; `maskwise ls models` lists them
     make_predictor("oracle", noise=3)                     options are passed to the factory
     make_predictor("package.module:factory", threads=2)   any Python class or function that returns a model
-    make_predictor("command: python their_script.py")     another environment or language (docs/guides/adapters.md)
+    make_predictor("command: python their_script.py")     another environment (docs/guides/model_exchange.md)
     make_predictor("http://localhost:8000")               a server: `maskwise serve`
 
 docs/extending.md shows how another package adds one.

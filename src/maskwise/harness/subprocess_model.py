@@ -100,7 +100,7 @@ class SubprocessModel:
     ) -> None:
         if os.name != "posix":
             raise ModelGoneError(
-                "a `command:` model needs Linux or macOS; elsewhere serve it over HTTP (docs/guides/adapters.md)"
+                "a `command:` model needs Linux or macOS; elsewhere serve it over HTTP (docs/guides/model_exchange.md)"
             )
         _check_positive(timeout=timeout, start_timeout=start_timeout, patience=patience)
         self.arguments = _split(command)

@@ -7,7 +7,7 @@
 
 A prediction has the fields of docs/reference/predictions.md without `sample`. A child process may announce capabilities
 in its first line (`Capabilities`) and then gets raw pixels, or the true answers for teacher forcing.
-docs/guides/adapters.md describes the exchange for authors of the other side.
+docs/guides/model_exchange.md describes the exchange for authors of the other side.
 """
 
 import hashlib

@@ -334,7 +334,8 @@ class Worker:
         if len(self._hung) > MAX_HUNG:
             raise ModelGoneError(
                 f"{len(self._hung)} calls of model {self.config.model!r} hang (a call asks all questions of an image, "
-                "or one of them again); run it as a `command:` model, which can be killed (docs/guides/adapters.md)"
+                "or one of them again); run it as a `command:` model, which can be killed "
+                "(docs/guides/model_exchange.md)"
             )
         if not self._owns_model:
             raise ModelGoneError(

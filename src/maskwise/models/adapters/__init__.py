@@ -1,4 +1,4 @@
-"""Models that people already use, as predictors: one file each (docs/guides/adapters.md, extra `vlm`).
+"""Models that people already use, as predictors: one file each (docs/guides/published_models.md, extra `vlm`).
 
     load_model("sam3", checkpoint="facebook/sam3")                  noun phrases to instance masks
     load_model("visionreasoner", checkpoint="VisionReasoner-7B")    thinks, then boxes and points to masks
