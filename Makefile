@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs bench bench-quick figures nano finetuning photo fuzz tree clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs bench bench-quick figures nano finetuning photo fuzz tree release-check clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -145,6 +145,11 @@ fuzz: $(VENV)/.installed-dev ## damaged input for the C kernel (under sanitizers
 		$(PY) tests/fuzz/fuzz_kernel.py --seconds $(SECONDS)
 	@printf 'fuzzing the readers for %s seconds ...\n' $(SECONDS)
 	@$(PY) -m tests.fuzz.fuzz_readers --seconds $(SECONDS)
+
+# Nothing is published. TAG=v0.1.0 is compared with the version; NEWEST=1 takes the newest dependencies, not the pins.
+release-check: $(VENV)/.made ## build the distributions, check them, and install and use them outside the repository
+	$(call quietly,installing the tools that build distributions,release,$(PY) -m release.environment .cache/release)
+	@.cache/release/bin/python -m release.check --out dist $(if $(TAG),--tag $(TAG)) $(if $(NEWEST),--newest)
 
 tree: $(VENV)/.installed-dev ## update the parts of the documents that are written from the code
 	@$(PY) -m docs.generate

@@ -72,12 +72,14 @@ def test_named_commands_and_links_exist(path: Path) -> None:
 
 def test_make_targets_exist() -> None:
     targets = set(
-        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+        re.findall(
+            r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M
+        )
     )
     named = {
         name
         for path in DOCUMENTS
-        for name in re.findall(r"(?:^|`)make ([a-z]+)", path.read_text("utf-8"), re.M)
+        for name in re.findall(r"(?:^|`)make ([a-z-]+)", path.read_text("utf-8"), re.M)
     }
     assert named <= targets, f"no such target: {sorted(named - targets)}"
 

@@ -9,7 +9,7 @@ from tests.test_layers import PACKAGES
 
 ROOT = Path(__file__).parent.parent.parent
 
-LISTED = ["src/maskwise", "bench", "docs", "examples"]
+LISTED = ["src/maskwise", "bench", "docs", "examples", "release"]
 """Folders shown file by file."""
 
 SUFFIXES = {".ipynb", ".py", ".c", ".h", ".md", ".html", ".css", ".js"}
@@ -27,6 +27,7 @@ CLOSED = {
 
 SINGLE = {
     "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel and the readers",
+    "deploy/": "Container file and compose file",
     "Makefile": "demo, test, test-web, test-full, lint, bench, figures, fuzz: each prepares its own environment",
     "constraints.txt": "The versions continuous integration uses",
 }

@@ -9,6 +9,7 @@ onnx = pytest.importorskip("onnx", reason="the extra `train` is not installed")
 from torch import nn
 
 from maskwise.models.tiny.spec import IMAGE_SIZE
+from maskwise.training.half_precision import round_halves
 from maskwise.training.onnx_export import write_onnx
 from maskwise.training.tiny.detector import conv_block
 from maskwise.training.tiny.networks import TwoStageDetector, fuse_batch_norm
@@ -79,3 +80,9 @@ def test_large_weights_are_stored_in_half_precision_under_their_names(tmp_path) 
     np.testing.assert_allclose(
         stored["weight"].astype(np.float32), layer.weight.detach().numpy(), atol=1e-3
     )
+
+
+def test_stored_weights_have_the_precision_of_bfloat16() -> None:
+    weights = np.random.default_rng(0).normal(size=10_000).astype(np.float16)
+    rounded = torch.from_numpy(weights.astype(np.float32)).bfloat16().float().numpy()
+    np.testing.assert_array_equal(round_halves(weights).astype(np.float32), rounded)
