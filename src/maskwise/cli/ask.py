@@ -47,6 +47,13 @@ def ask(
     ] = None,
     model: ModelSpec = "tiny",
     model_option: ModelOptions = None,
+    no_guess: Annotated[
+        bool,
+        typer.Option(
+            "--no-guess",
+            help="For --model photo: no region where no word of the question says what is meant, instead of a guess.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -71,10 +78,13 @@ def ask(
     from maskwise.harness.loaded_model import load_model
     from maskwise.harness.registry import parse_options
 
+    options = parse_options(model_option or [])
+    if no_guess:
+        options["guess"] = False
     if not questions:
         if as_json or out is not None:
             raise MaskwiseError("--json and --out need a QUESTION")
-        with load_model(model, **parse_options(model_option or [])) as loaded:
+        with load_model(model, **options) as loaded:
             _hold_dialogue(loaded.encode(image))
         return
     for question in questions:
@@ -89,7 +99,7 @@ def ask(
         questions[0],
         when=not image.exists() and Path(questions[0]).is_file(),
     )
-    with load_model(model, **parse_options(model_option or [])) as loaded:
+    with load_model(model, **options) as loaded:
         encoding = loaded.encode(image)
         predictions = (
             _ask_in_turn(encoding, questions) if dialogue else encoding.ask(questions)

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 from maskwise.models.photo.box import Box
 from maskwise.models.photo.detector import Detections
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.proposals import ProposalNetworks
+from maskwise.models.photo.proposals import Proposal, ProposalNetworks
 from maskwise.models.photo.sam import (
     FEATURE_CHANNELS,
     GRID_SIZE,
@@ -21,7 +21,10 @@ from maskwise.models.photo.window import CROP_SIZE
 
 SIZE = (320, 240)
 
-OBJECTS: tuple[tuple[str, str, Box, float], ...] = (
+Objects = tuple[tuple[str, str, Box, float], ...]
+"""Name, color, box and score of each; an object without a score is not detected, only found by points."""
+
+OBJECTS: Objects = (
     ("cup", "red", Box(20, 100, 60, 150), 0.9),
     ("cup", "blue", Box(240, 90, 290, 150), 0.8),
     ("dog", "saddlebrown", Box(120, 60, 200, 140), 0.9),
@@ -29,14 +32,13 @@ OBJECTS: tuple[tuple[str, str, Box, float], ...] = (
     ("kite", "yellow", Box(220, 10, 250, 40), 0.12),
     ("cat", "black", Box(130, 10, 150, 40), 0.09),
 )
-"""Name, color, box and score."""
 
 
-def draw_scene() -> Image.Image:
+def draw_scene(objects: Objects = OBJECTS) -> Image.Image:
     image = Image.new("RGB", SIZE, "green")
     draw = ImageDraw.Draw(image)
     for _, color, (left, top, right, bottom), _ in sorted(
-        OBJECTS, key=lambda one: -one[2][2] + one[2][0]
+        objects, key=lambda one: -one[2][2] + one[2][0]
     ):
         draw.rectangle((left, top, right - 1, bottom - 1), fill=color)
     return image
@@ -45,7 +47,8 @@ def draw_scene() -> Image.Image:
 class FakeSam:
     """The mask of a box is the box; that of a point is the smallest object there, or else the whole image."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: Objects = OBJECTS) -> None:
+        self.objects = objects
         self.encoded = self.decoded = 0
 
     def encode(self, image: Image.Image) -> ImageEmbedding:
@@ -70,7 +73,7 @@ class FakeSam:
             x, y = points[0]
             inside = [
                 one[2]
-                for one in OBJECTS
+                for one in self.objects
                 if one[2][0] <= x < one[2][2] and one[2][1] <= y < one[2][3]
             ]
             box = min(
@@ -95,11 +98,14 @@ class FakeSam:
 
 
 class FakeDetector:
+    def __init__(self, objects: Objects = OBJECTS) -> None:
+        self.objects = [one for one in objects if one[3] > 0]
+
     def detect(self, image: Image.Image) -> Detections:
         return Detections(
-            np.array([one[2] for one in OBJECTS], np.float32),
-            np.array([one[3] for one in OBJECTS], np.float32),
-            np.array([COCO_CATEGORIES.index(one[0]) for one in OBJECTS], np.int64),
+            np.array([one[2] for one in self.objects], np.float32),
+            np.array([one[3] for one in self.objects], np.float32),
+            np.array([COCO_CATEGORIES.index(one[0]) for one in self.objects], np.int64),
         )
 
 
@@ -125,10 +131,38 @@ class FakeCompletion:
         return amodal, np.full(len(crops), self.front, np.float32)
 
 
-def fake_networks() -> ProposalNetworks:
-    networks: Any = (FakeSam(), FakeDetector(), FakeSaliency())
+class FrontByColor(FakeCompletion):
+    """Says that what is red is in front of everything else, whatever the boxes say."""
+
+    def complete(self, crops: Any, features: Any) -> tuple[np.ndarray, np.ndarray]:
+        amodal = np.zeros((len(crops), CROP_SIZE, CROP_SIZE), np.float32)
+        front = np.array([_redness(crop) > 0.5 for crop in crops], np.float32)
+        return amodal, front * 0.9 + 0.05
+
+
+def _redness(crop: Any) -> float:
+    """How much more red than green the neighbour in a crop is."""
+    neighbour = crop[5] > 0
+    if not neighbour.any():
+        return -1.0
+    return float(crop[0][neighbour].mean() - crop[1][neighbour].mean())
+
+
+def fake_networks(objects: Objects = OBJECTS) -> ProposalNetworks:
+    networks: Any = (FakeSam(objects), FakeDetector(objects), FakeSaliency())
     return ProposalNetworks(*networks)
 
 
-def encoded_scene(front: float = 0.0) -> EncodedPhoto:
-    return EncodedPhoto(draw_scene(), fake_networks(), FakeCompletion(front))
+def find_proposals(networks: ProposalNetworks) -> list[Proposal]:
+    """The proposals of the drawn scene, as EncodedPhoto makes them."""
+    return EncodedPhoto(draw_scene(), networks, FakeCompletion(0.0)).proposals
+
+
+def encoded_scene(
+    front: float = 0.0,
+    objects: Objects = OBJECTS,
+    completion: FakeCompletion | None = None,
+) -> EncodedPhoto:
+    return EncodedPhoto(
+        draw_scene(objects), fake_networks(objects), completion or FakeCompletion(front)
+    )

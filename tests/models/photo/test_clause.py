@@ -9,7 +9,7 @@ from maskwise.models.photo.clause import (
     find_interrogative,
     split_sentences,
 )
-from maskwise.models.photo.question import _find_nouns
+from maskwise.models.photo.nouns import find_nouns
 
 
 def words_of(text: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_the_last_sentence_that_asks_counts(text: str, asking: str) -> None:
 def asked_word(text: str) -> str | None:
     """The noun that the interrogative of a text asks for."""
     (tokens,) = split_sentences(text)
-    interrogative = find_interrogative(tokens, _find_nouns(tokens))
+    interrogative = find_interrogative(tokens, find_nouns(tokens))
     assert interrogative is not None
     _, noun = interrogative
     if noun is None:
@@ -88,4 +88,4 @@ def test_the_noun_after_an_interrogative_is_asked_for(
 
 def test_a_relative_pronoun_asks_for_nothing() -> None:
     (tokens,) = split_sentences("the people who skate")
-    assert find_interrogative(tokens, _find_nouns(tokens)) is None
+    assert find_interrogative(tokens, find_nouns(tokens)) is None

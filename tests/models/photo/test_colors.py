@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maskwise.models.photo.colors import color_share
-from maskwise.models.photo.question import COLOR_OF_WORD
+from maskwise.models.photo.modifiers import COLOR_OF_WORD
 
 SAMPLES = {
     "red": (200, 20, 20),

@@ -18,15 +18,17 @@ from maskwise.models.photo.proposals import (
     stability,
 )
 from maskwise.models.photo.sam import MaskLogits
-from tests.models.photo.scene import OBJECTS, draw_scene, fake_networks
+from tests.models.photo.scene import (
+    OBJECTS,
+    draw_scene,
+    fake_networks,
+    find_proposals,
+)
 
 
 def test_proposals_have_labels_boxes_and_areas() -> None:
     networks = fake_networks()
-    image = draw_scene()
-    found = propose(
-        networks, image, networks.sam.encode(image), networks.detector.detect(image)
-    )
+    found = find_proposals(networks)
     assert [one.label for one in found[:4]] == [one[0] for one in OBJECTS[:4]]
     assert found[0].box == OBJECTS[0][2]
     assert abs(found[0].area - 40 * 50 / (320 * 240)) < 0.003
@@ -34,10 +36,7 @@ def test_proposals_have_labels_boxes_and_areas() -> None:
 
 def test_copies_are_dropped_and_prompts_are_bounded() -> None:
     networks = fake_networks()
-    image = draw_scene()
-    found = propose(
-        networks, image, networks.sam.encode(image), networks.detector.detect(image)
-    )
+    found = find_proposals(networks)
     # The four good detections, what is salient, and the points: two weak detections and the background.
     assert [one.source for one in found] == ["detector"] * 4 + ["saliency"] + [
         "grid"
@@ -57,10 +56,7 @@ def test_a_label_of_a_copy_is_kept() -> None:
             )
 
     twice = networks._replace(detector=Twice())  # type: ignore[arg-type]
-    image = draw_scene()
-    first, *others = propose(
-        twice, image, networks.sam.encode(image), twice.detector.detect(image)
-    )
+    first, *others = find_proposals(twice)
     assert first.labels == {"cup": np.float32(0.9), "bottle": 0.5}
     assert not any(one.labels for one in others)
 
@@ -133,10 +129,10 @@ def test_a_point_gives_the_whole_and_its_parts() -> None:
 
     networks.sam.decode_levels = levels  # type: ignore[assignment,method-assign]
     found = propose(
-        networks,
-        image,
+        networks.sam,
         embedding,
         networks.detector.detect(image).take(np.zeros(0, np.int64)),
+        networks.saliency.predict(image),
     )
     grid = [one.box for one in found if one.source == "grid"]
     assert len(grid) == 2
@@ -145,7 +141,6 @@ def test_a_point_gives_the_whole_and_its_parts() -> None:
 
 def test_prompts_are_counted_even_if_their_masks_are_copies() -> None:
     networks = fake_networks()
-    image = draw_scene()
 
     class Crowd:
         def detect(self, image: Image.Image) -> Detections:
@@ -155,9 +150,7 @@ def test_prompts_are_counted_even_if_their_masks_are_copies() -> None:
             )
 
     crowd = networks._replace(detector=Crowd())  # type: ignore[arg-type]
-    found = propose(
-        crowd, image, networks.sam.encode(image), crowd.detector.detect(image)
-    )
+    found = find_proposals(crowd)
     assert networks.sam.decoded <= MAX_PROMPTS  # type: ignore[attr-defined]
     assert len(found) <= MAX_PROPOSALS
 

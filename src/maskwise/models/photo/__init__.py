@@ -14,7 +14,8 @@ saliency        what stands out
 proposals       masks of whatever can be found in an image
 encoded_photo   an image with its embedding and proposals; visible and amodal masks on demand
 choice          the interface of choosers
-match           the offline chooser; clause, question, vocabulary, relations and colors are what it knows
+match           the offline chooser; vocabulary, relations and colors are what it knows
+question        what a question asks for; remarks, clause, nouns and modifiers are its steps
 vlm             the chooser that asks a vision-language model
 window          the part of an image that the completion network sees
 completion      amodal masks

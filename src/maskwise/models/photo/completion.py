@@ -178,6 +178,12 @@ def judge_order(
     return np.append(order >= min_order, front[-1] >= min_front)
 
 
+def order_probability(first: float, second: float) -> float:
+    """The probability that the first of two objects is in front. first, second: that it hides a part of the other."""
+    odds = _log_odds(np.array([first, second], np.float32))
+    return float(1 / (1 + np.exp(-(odds[0] - odds[1]) / 2)))
+
+
 def _log_odds(probability: Float32Array) -> Float32Array:
     """Finite also for 0 and 1."""
     log_odds: Float32Array = np.log((probability + 1e-3) / (1 - probability + 1e-3))

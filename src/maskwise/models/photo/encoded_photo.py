@@ -5,22 +5,28 @@ from functools import cached_property
 
 import numpy as np
 from PIL import Image
+from scipy import ndimage
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask
 from maskwise.models.photo.box import Box
 from maskwise.models.photo.completion import (
+    CONTACT,
     CompletionNetwork,
     complete_mask,
+    hides,
+    order_probability,
 )
 from maskwise.models.photo.proposals import (
     Proposal,
     ProposalNetworks,
     add_detection,
+    add_parts,
     box_proposal,
     enlarge,
     mask_iou,
     propose,
+    salient_logits,
 )
 
 MIN_AGREEMENT = 0.6
@@ -44,14 +50,27 @@ class EncodedPhoto:
         self.completion = completion
         self.embedding = networks.sam.encode(image)
         self.detections = networks.detector.detect(image)
-        self.proposals = propose(networks, image, self.embedding, self.detections)
+        self.saliency = networks.saliency.predict(image)
+        self.proposals = propose(
+            networks.sam, self.embedding, self.detections, self.saliency
+        )
+        self._looked_inside: set[int] = set()
+        self._front: dict[tuple[int, int], float | None] = {}
         self._masks: dict[tuple[int, ...], tuple[Mask, Mask]] = {}
 
-    def look_for(self, categories: Collection[str], count: int) -> None:
-        """Make proposals of the best detections of these categories, whatever their scores, if there are none yet."""
-        for proposal in self.proposals:
-            if not proposal.labels.keys().isdisjoint(categories):
-                return
+    def look_for(
+        self, categories: Collection[str], count: int, *, at_least: int = 1
+    ) -> None:
+        """Make proposals of the best detections of these categories, whatever their scores, if there are fewer than
+        at_least. count: how many detections are tried.
+        """
+        existing = [
+            proposal
+            for proposal in self.proposals
+            if not proposal.labels.keys().isdisjoint(categories)
+        ]
+        if len(existing) >= at_least:
+            return
         names = self.detections.names()
         rows = [row for row, name in enumerate(names) if name in categories]
         for row in rows[:count]:
@@ -63,6 +82,12 @@ class EncodedPhoto:
         """Prompt MobileSAM with a box, in pixels of the image; returns the position of the new proposal."""
         self.proposals.append(box_proposal(self.networks.sam, self.embedding, box))
         return len(self.proposals) - 1
+
+    def look_inside(self, region: int) -> None:
+        """Prompt MobileSAM at points inside a proposal, for its parts; once per proposal."""
+        if region not in self._looked_inside:
+            self._looked_inside.add(region)
+            add_parts(self.proposals, self.networks.sam, self.embedding, region)
 
     def masks(self, regions: tuple[int, ...]) -> tuple[Mask, Mask]:
         """The refined visible mask of a proposal, or of several as one region, and the completed amodal one, which
@@ -102,6 +127,44 @@ class EncodedPhoto:
         own = np.asarray(Image.fromarray(visible).resize(size))
         masks = [proposal.inside for proposal in self.proposals]
         return [mask for mask in masks if not _is_same(mask, own)]
+
+    def front_probability(self, front: int, back: int) -> float | None:
+        """The probability that one proposal hides a part of another, not the other way round; None if they do not
+        touch. It is asked for once per pair.
+        """
+        pair = (front, back)
+        if pair not in self._front:
+            self._front[pair] = self._ask_order(front, back)
+        return self._front[pair]
+
+    def _ask_order(self, front: int, back: int) -> float | None:
+        first = self.proposals[front].inside
+        second = self.proposals[back].inside
+        near = ndimage.binary_dilation(first, iterations=CONTACT)
+        if not (near & second).any():
+            return None
+        size = self.image.size
+        hidden_by_first = hides(
+            self.completion,
+            self.image,
+            self.embedding,
+            self.proposals[front].mask(size),
+            second,
+        )
+        hidden_by_second = hides(
+            self.completion,
+            self.image,
+            self.embedding,
+            self.proposals[back].mask(size),
+            first,
+        )
+        return order_probability(hidden_by_first, hidden_by_second)
+
+    @cached_property
+    def salient(self) -> BoolArray:
+        """bool [h, w] at the resolution of the proposals: what stands out."""
+        size = self.networks.sam.logits_size(self.embedding)
+        return salient_logits(self.saliency, size) > 0
 
     @cached_property
     def pixels(self) -> Float32Array:

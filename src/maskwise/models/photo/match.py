@@ -1,29 +1,40 @@
 """The offline chooser: matches the words of a question with the detector's categories and with measured attributes.
 
 It knows the 80 categories of COCO, words for them, kinds of things ("animal"), what they are for, positions, sizes,
-colors and simple relations. It does not reason. When nothing matches it says so and lists what it can find.
+colors and simple relations. It does not reason. When nothing matches it says so and lists what it can find. Where a
+question takes a target for granted and no word tells which, it guesses what stands out, and says that this is a guess.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from maskwise.language.lexicons import word_set
 from maskwise.language.phrases import PhraseKey, phrase_key
-from maskwise.language.word_forms import is_form_among, is_plural, to_plural
+from maskwise.language.word_forms import (
+    is_form_among,
+    is_plural,
+    join_words,
+    to_plural,
+    to_singular,
+    with_article,
+)
 from maskwise.models.photo.choice import Choice, ChosenPhrase
 from maskwise.models.photo.colors import color_share
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.proposals import Proposal
+from maskwise.models.photo.modifiers import Order
+from maskwise.models.photo.proposals import Proposal, mask_iou
 from maskwise.models.photo.question import (
     NounPhrase,
-    Order,
     ParsedQuestion,
-    Relation,
+    PartPlace,
+    RelationTo,
     parse_question,
+    part_places,
 )
 from maskwise.models.photo.relations import MIN_STRENGTH, relation_strength
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES, VOCABULARY
@@ -47,6 +58,26 @@ MIN_COLOR = 0.15
 MAX_LISTED = 8
 """Categories that an answer without a target lists."""
 
+MIN_CERTAINTY = 0.1
+"""The completion network tells which of two objects is in front if its probability is this far from one half; else
+their boxes do."""
+
+SAME_OBJECT = 0.7
+"""A proposal with a larger IoU with something that the question leaves out is left out too."""
+
+MIN_LEFT = 0.25
+"""If less of what stands out is left without the objects that a question mentions, one of them may be meant."""
+
+MIN_INSIDE = 0.85
+MAX_PART = 0.6
+"""A part lies inside the whole with this share of its pixels, and has at most this share of those of the whole."""
+
+MIN_RELATIVE_STRENGTH = 0.5
+"""Of all objects in a relation those count that stand in it at least so well, relative to the best."""
+
+GUESSED = "this region"
+"""What an answer calls a region that it has no word for."""
+
 SMALL_WORDS = word_set("the a to in on of and or with for when around many")
 """Words of uses that need not occur in a question."""
 
@@ -55,42 +86,158 @@ CategoryScores = list[dict[str, float]]
 
 
 class MatchChooser:
-    """Chooses by words. min_score: lowest score of a detection that may be an answer."""
+    """Chooses by words. min_score: lowest score of a detection that may be an answer. guess: whether the most plausible
+    region is returned, and called a guess, where a question takes a target for granted and no word tells which.
+    """
 
     name = "match"
 
-    def __init__(self, min_score: float = MIN_SCORE) -> None:
+    def __init__(self, min_score: float = MIN_SCORE, *, guess: bool = True) -> None:
         self.min_score = min_score
+        self.guess = guess
 
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order."""
         return [self._choose(photo, parse_question(question)) for question in questions]
 
     def _choose(self, photo: EncodedPhoto, question: ParsedQuestion) -> Choice:
-        for noun in (*question.targets, question.anchor):
-            if noun is not None:
-                photo.look_for(noun.categories, noun.count or MAX_LOOKED_FOR)
-        scores = category_scores(photo.proposals, self.min_score)
-        anchors: list[int] = []
-        if question.anchor is not None:
-            anchors = _select(
-                photo, _candidates(photo, scores, question.anchor), question.anchor
+        for noun in _mentioned_nouns(question):
+            photo.look_for(
+                noun.categories,
+                noun.count or MAX_LOOKED_FOR,
+                at_least=noun.count if noun.numbered and noun.count else 1,
             )
+        scores = category_scores(photo.proposals, self.min_score)
+        excluded = _excluded(photo, scores, question)
         phrases = []
+        remarks = []
+        problems = []
         for target in _targets(question, _sure_categories(scores)):
-            candidates = _candidates(photo, scores, target)
-            # Without the anchor the relation cannot be checked: the detector may have missed it.
-            if question.relation is not None and anchors:
-                candidates = _related(
-                    photo, candidates, anchors, question.relation, target
-                )
-            regions = _select(photo, candidates, target)
-            if regions:
-                name = _name(regions, scores, target)
-                phrases.append(ChosenPhrase(name, tuple(regions)))
-        if not phrases:
-            return _choose_nothing(scores, question)
-        return _choose_phrases(phrases)
+            selection = _find(photo, scores, target, excluded)
+            if not selection.regions:
+                problems.append(selection.problem)
+            elif target.part is not None:
+                return self._choose_part(photo, target, selection.regions)
+            else:
+                name = _name(selection.regions, scores, target, question)
+                phrases.append(ChosenPhrase(name, tuple(selection.regions)))
+                remarks += selection.remarks
+        if phrases:
+            return _choose_phrases(phrases, remarks, question)
+        if self.guess and _may_guess(question, excluded):
+            guess = _guess(photo, scores, question)
+            if guess is not None:
+                return guess
+        return _choose_nothing(scores, question, problems)
+
+    def _choose_part(
+        self, photo: EncodedPhoto, target: NounPhrase, owners: list[int]
+    ) -> Choice:
+        """Parts have no detector. A proposal inside the whole may be the part, which is a guess."""
+        if self.guess:
+            for owner in owners:
+                photo.look_inside(owner)
+        scores = category_scores(photo.proposals, self.min_score)
+        whole = f"the {target.text}"
+        part = f"the {target.part} of {whole}"
+        regions = find_part(photo, scores, owners, target.part or "")
+        if self.guess and regions:
+            return Choice(
+                f"I know whole objects, not their parts. My guess at {part} is {GUESSED}.",
+                (ChosenPhrase(GUESSED, tuple(regions)),),
+            )
+        return Choice(
+            f"I know whole objects, not their parts such as {part}. I can find {whole}."
+        )
+
+
+class _Selection(NamedTuple):
+    """regions: positions of proposals. problem: why there are none. remarks: what the answer should add."""
+
+    regions: list[int]
+    problem: str
+    remarks: list[str]
+
+
+def _mentioned_nouns(question: ParsedQuestion) -> list[NounPhrase]:
+    """The targets and exceptions, and what they are related to."""
+    nouns = []
+    for noun in (*question.targets, *question.exceptions):
+        nouns.append(noun)
+        if noun.relation is not None:
+            nouns.append(noun.relation.anchor)
+    return nouns
+
+
+def _excluded(
+    photo: EncodedPhoto, scores: CategoryScores, question: ParsedQuestion
+) -> set[int]:
+    """The proposals that the question leaves out, and those that show the same."""
+    excluded: set[int] = set()
+    for exception in question.exceptions:
+        excluded.update(_find(photo, scores, exception, set()).regions)
+    same = set()
+    for row, proposal in enumerate(photo.proposals):
+        for other in excluded:
+            if mask_iou(proposal.inside, photo.proposals[other].inside) > SAME_OBJECT:
+                same.add(row)
+    return excluded | same
+
+
+def _find(
+    photo: EncodedPhoto,
+    scores: CategoryScores,
+    target: NounPhrase,
+    excluded: set[int],
+) -> _Selection:
+    """The proposals that a noun phrase means. A relation to something that is not found cannot be checked: the detector
+    may have missed it.
+    """
+    name = target.text or "object"
+    present = _candidates(photo, scores, replace(target, color=None, other_than=None))
+    if not present:
+        return _Selection([], f"I find no such {name}.", [])
+    candidates = _candidates(photo, scores, target)
+    if not candidates:
+        return _Selection(
+            [], f"I find {with_article(name)}, but none that is {_colors(target)}.", []
+        )
+    candidates = {
+        row: score for row, score in candidates.items() if row not in excluded
+    }
+    if not candidates:
+        return _Selection([], f"I find no {name} besides what is left out.", [])
+    remarks = []
+    if target.relation is not None:
+        relation = target.relation
+        anchor = relation.anchor
+        anchors = _select(photo, _candidates(photo, scores, anchor), anchor)
+        if anchors:
+            candidates = _related(photo, candidates, anchors, relation, target)
+        elif not relation.negated:
+            remarks.append(f"I find no {anchor.text} to compare with.")
+        if not candidates:
+            problem = f"I find {with_article(name)}, but none {_in_words(relation)}."
+            return _Selection([], problem, [])
+    regions = _select(photo, candidates, target)
+    if target.numbered and target.count and len(regions) < target.count:
+        remarks.append(f"I find only {len(regions)} of {target.count}.")
+    return _Selection(regions, "", remarks)
+
+
+def _colors(target: NounPhrase) -> str:
+    return target.color or f"not {target.other_than}"
+
+
+def _in_words(relation: RelationTo) -> str:
+    """As in "behind the car"."""
+    anchor = relation.anchor.text
+    if relation.inverted:
+        return f"that the {anchor} is {relation.words}"
+    if relation.words == "without":
+        return f"without {with_article(anchor)}"
+    words = f"{relation.words} the {anchor}"
+    return f"that is not {words}" if relation.negated else words
 
 
 def category_scores(proposals: Sequence[Proposal], min_score: float) -> CategoryScores:
@@ -103,18 +250,23 @@ def category_scores(proposals: Sequence[Proposal], min_score: float) -> Category
 
 
 def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
-    """What is asked for. Where the question leaves the category open, what it is for decides, or else its place."""
+    """What is asked for. Where the question leaves the category open, its use decides, or else the description."""
     named = [target for target in question.targets if target.categories]
     if named and len(named) == len(question.targets):
         return [_narrowed(target, question, present) for target in named]
+    first = question.targets[0] if question.targets else NounPhrase(frozenset(), "")
     # "What could cut the bread?" does not ask for the bread.
     suited = categories_for_use(question.words, present - question.mentioned)
     if suited:
-        return [NounPhrase(frozenset(suited), "", count=None)]
-    # "the thing on the table": anything there. Without a relation nothing is known about what is meant.
-    if question.relation is not None and not named:
-        return list(question.targets[:1]) or [NounPhrase(frozenset(), "", count=None)]
-    return []
+        return [replace(first, categories=frozenset(suited), text="", count=None)]
+    # "the thing on the table", "everything except the cup"
+    if named:
+        return []
+    return [
+        target
+        for target in question.targets
+        if target.described or (question.exceptions and target.count is None)
+    ]
 
 
 def _narrowed(
@@ -195,38 +347,70 @@ def _candidates(
         if not fitting or max(fitting) < MIN_SHARE * max(names.values()):
             continue
         score = max(fitting)
+        inside = photo.proposals[row].inside
         if noun.color is not None:
-            share = color_share(photo.pixels, photo.proposals[row].inside, noun.color)
+            share = color_share(photo.pixels, inside, noun.color)
             if share < MIN_COLOR:
                 continue
             score *= share
+        if noun.other_than is not None:
+            share = color_share(photo.pixels, inside, noun.other_than)
+            if share >= MIN_COLOR:
+                continue
         candidates[row] = score
-    # A weak detection does not count beside a good one.
+    # A weak detection does not count beside a good one, unless the number that is asked for needs it.
     enough = min(SURE_SCORE, MIN_SHARE * max(candidates.values(), default=0.0))
-    return {row: score for row, score in candidates.items() if score >= enough}
+    good = {row: score for row, score in candidates.items() if score >= enough}
+    if noun.numbered and noun.count and len(good) < noun.count:
+        best = sorted(candidates, key=lambda row: -candidates[row])
+        return {row: candidates[row] for row in best[: noun.count]}
+    return good
 
 
 def _related(
     photo: EncodedPhoto,
     candidates: dict[int, float],
     anchors: list[int],
-    relation: Relation,
+    relation: RelationTo,
     target: NounPhrase,
 ) -> dict[int, float]:
-    """The candidates that stand in a relation to an anchor, with its strength, by position."""
+    """The candidates that stand in a relation to an anchor, or to none if it is negated, with its strength, by
+    position.
+    """
     related = {}
     for row, score in candidates.items():
-        box = photo.proposals[row].box
         strengths = [
-            relation_strength(relation, box, photo.proposals[anchor].box)
+            _strength(photo, row, anchor, relation)
             for anchor in anchors
             if anchor != row
         ]
         strength = max(strengths, default=0.0)
-        if strength >= MIN_STRENGTH:
+        if relation.negated:
+            if strength < MIN_STRENGTH and row not in anchors:
+                related[row] = score
+        elif strength >= MIN_STRENGTH:
             # Where a single object is asked for, the surest detection counts more.
             related[row] = strength * score if target.count == 1 else strength
-    return related
+    if relation.negated or target.count == 1:
+        return related
+    clear = MIN_RELATIVE_STRENGTH * max(related.values(), default=0.0)
+    return {row: strength for row, strength in related.items() if strength >= clear}
+
+
+def _strength(
+    photo: EncodedPhoto, row: int, anchor: int, relation: RelationTo
+) -> float:
+    """How well a proposal stands in a relation to another one, from 0 to 1."""
+    if relation.inverted:
+        row, anchor = anchor, row
+    if relation.name in {"behind", "in_front_of"}:
+        front, back = (anchor, row) if relation.name == "behind" else (row, anchor)
+        order = photo.front_probability(front, back)
+        if order is not None and abs(order - 0.5) >= MIN_CERTAINTY:
+            return order if order > 0.5 else 0.0
+    return relation_strength(
+        relation.name, photo.proposals[row].box, photo.proposals[anchor].box
+    )
 
 
 def _select(
@@ -264,10 +448,20 @@ def _order_key(photo: EncodedPhoto, row: int, order: Order | None) -> float:
     return keys[order]
 
 
-def _name(regions: list[int], scores: CategoryScores, target: NounPhrase) -> str:
-    """The word of the question, or the category where the question did not name it."""
-    if target.text and target.categories:
-        return f"the {target.text}"
+def _name(
+    regions: list[int],
+    scores: CategoryScores,
+    target: NounPhrase,
+    question: ParsedQuestion,
+) -> str:
+    """The word of the question, or the category where the question did not name it; with a number where it counts."""
+    text = target.text if target.categories else ""
+    if question.counts and text:
+        number = len(regions)
+        singular = " ".join((*text.split()[:-1], to_singular(text.split()[-1])))
+        return f"{number} {to_plural(singular) if number > 1 else singular}"
+    if text:
+        return f"the {text}"
     counts = Counter(_best_category(scores[row]) for row in regions)
     names = []
     for name, count in counts.items():
@@ -275,21 +469,118 @@ def _name(regions: list[int], scores: CategoryScores, target: NounPhrase) -> str
     return " and ".join(names)
 
 
-def _choose_phrases(phrases: list[ChosenPhrase]) -> Choice:
-    text = " and ".join(phrase.text for phrase in phrases)
-    start = "They are" if is_plural(text) else "It is"
-    return Choice(f"{start} {text}.", tuple(phrases))
+def _choose_phrases(
+    phrases: list[ChosenPhrase], remarks: list[str], question: ParsedQuestion
+) -> Choice:
+    # "the red and the blue cup" are two targets of one name.
+    merged: dict[str, tuple[int, ...]] = {}
+    for phrase in phrases:
+        regions = merged.get(phrase.text, ())
+        new = tuple(region for region in phrase.regions if region not in regions)
+        merged[phrase.text] = regions + new
+    texts = []
+    chosen = []
+    for text, regions in merged.items():
+        several = len(regions) > len(phrases[0].regions) and len(merged) == 1
+        name = to_plural(text) if several and not question.counts else text
+        texts.append(name)
+        chosen.append(ChosenPhrase(name, regions))
+    text = " and ".join(texts)
+    plural = is_plural(text) or (question.counts and not text.startswith("1 "))
+    if question.counts:
+        start = "There are" if plural else "There is"
+    else:
+        start = "They are" if plural else "It is"
+    return Choice(" ".join((f"{start} {text}.", *remarks)), tuple(chosen))
 
 
-def _choose_nothing(scores: CategoryScores, question: ParsedQuestion) -> Choice:
+def _choose_nothing(
+    scores: CategoryScores, question: ParsedQuestion, problems: Sequence[str]
+) -> Choice:
     """An answer without a target, which says what could have been asked for."""
     sure = _sure_categories(scores)
     listed = [name for name in COCO_CATEGORIES if name in sure]
-    asked = [target.text for target in question.targets if target.categories]
-    problem = "I do not know what this asks for."
-    if asked:
-        problem = f"I find no such {asked[0]}."
+    if problems:
+        problem = problems[0]
+    elif question.exceptions:
+        names = join_words([f"the {one.text}" for one in question.exceptions], "or")
+        problem = f"This leaves out {names}, and asks for nothing else that I know."
+    else:
+        problem = "I do not know what this asks for."
     hint = "I find no object that I know."
     if listed:
         hint = f"I can find these: {', '.join(listed[:MAX_LISTED])}."
     return Choice(f"{problem} {hint}")
+
+
+def _may_guess(question: ParsedQuestion, excluded: set[int]) -> bool:
+    """Whether a guess is better than no answer: there is a target by the question, and no word of it names a category
+    that would have been found.
+    """
+    names_category = any(
+        target.categories and not _is_kind(target) for target in question.targets
+    )
+    return question.presupposes and not names_category and not question.exceptions
+
+
+def _is_kind(target: NounPhrase) -> bool:
+    """Whether a noun means several categories, as "animal" does."""
+    return len(target.categories) > 1
+
+
+def _guess(
+    photo: EncodedPhoto, scores: CategoryScores, question: ParsedQuestion
+) -> Choice | None:
+    """The proposal that is most like what stands out, apart from what the question mentions only by the way."""
+    by_the_way = np.zeros_like(photo.salient)
+    mentioned = question.mentioned - set().union(
+        *(target.categories for target in question.targets)
+    )
+    for proposal, names in zip(photo.proposals, scores):
+        if (
+            names
+            and _best_category(names) in mentioned
+            and max(names.values()) >= SURE_SCORE
+        ):
+            by_the_way |= proposal.inside
+    salient = photo.salient & ~by_the_way
+    if salient.sum() < MIN_LEFT * photo.salient.sum():
+        salient = photo.salient
+    if not photo.proposals or not salient.any():
+        return None
+    fits = [mask_iou(proposal.inside, salient) for proposal in photo.proposals]
+    best = int(np.argmax(fits))
+    text = f"I do not know what this asks for. My guess is {GUESSED}, because it stands out."
+    return Choice(text, (ChosenPhrase(GUESSED, (best,)),))
+
+
+def find_part(
+    photo: EncodedPhoto, scores: CategoryScores, owners: Sequence[int], part: str
+) -> list[int]:
+    """A proposal inside each of the owners that may be the part of this name: where such a part usually is, the surest
+    first. Empty if nothing is inside.
+    """
+    regions = []
+    place = part_places().get(to_singular(part), "anywhere")
+    for owner in owners:
+        whole = photo.proposals[owner]
+        fits = {}
+        for row, proposal in enumerate(photo.proposals):
+            shared = int((proposal.inside & whole.inside).sum())
+            is_inside = shared >= MIN_INSIDE * proposal.pixels
+            is_part = proposal.pixels <= MAX_PART * whole.pixels
+            is_other_object = max(scores[row].values(), default=0.0) >= SURE_SCORE
+            if is_inside and is_part and not is_other_object:
+                fits[row] = proposal.score * _place_fit(proposal, whole, place)
+        if fits:
+            regions.append(max(fits, key=lambda row: fits[row]))
+    return regions
+
+
+def _place_fit(part: Proposal, whole: Proposal, place: PartPlace) -> float:
+    """From 0 to 1: how well the center of a part lies where it should."""
+    height = (part.box.center_y - whole.box.top) / max(1.0, whole.box.height)
+    if place == "anywhere":
+        return 1.0
+    wanted = height if place == "bottom" else 1 - height
+    return min(1.0, max(0.0, wanted))

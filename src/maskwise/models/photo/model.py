@@ -42,7 +42,9 @@ class Photo:
         if completion_hash:
             hashes = f"{completion_hash} {hash_classifier()}"
             self.weights_hash = hashlib.sha256(hashes.encode()).hexdigest()
-        self.config = {"chooser": chooser.name}
+        self.config: dict[str, object] = {"chooser": chooser.name}
+        if isinstance(chooser, MatchChooser):
+            self.config["guess"] = chooser.guess
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
@@ -133,14 +135,19 @@ def load(
     ledger: str | None = None,
     budget: float | None = None,
     threads: int | None = None,
+    *,
+    guess: bool = True,
 ) -> Photo:
     """The model for photographs.
 
     chooser: `match`, which works offline, `vlm:anthropic/MODEL` or `vlm:openai/MODEL`. base_url: of an endpoint that
     speaks OpenAI's interface. ledger: the file that records every call to a language model, so that none is paid for
-    twice. budget: US dollars that all calls of the ledger may cost.
+    twice. budget: US dollars that all calls of the ledger may cost. guess: whether `match` returns the most plausible
+    region, called a guess, for a question that takes a target for granted and that it cannot read.
     """
-    chosen = make_chooser(chooser, base_url=base_url, ledger=ledger, budget=budget)
+    chosen = make_chooser(
+        chooser, base_url=base_url, ledger=ledger, budget=budget, guess=guess
+    )
     return Photo(
         load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), chosen
     )
@@ -152,10 +159,11 @@ def make_chooser(
     base_url: str | None = None,
     ledger: str | None = None,
     budget: float | None = None,
+    guess: bool = True,
 ) -> Chooser:
     """The chooser of a name; see `load`."""
     if chooser == "match":
-        return MatchChooser()
+        return MatchChooser(guess=guess)
     provider, _, model = chooser.removeprefix(VLM_PREFIX).partition("/")
     if not chooser.startswith(VLM_PREFIX) or not model:
         raise ModelError(

@@ -41,6 +41,9 @@ MAX_PROPOSALS = 40
 GRID_SIDE = 8
 """Points per side of the grid."""
 
+PART_POINTS = 3
+"""Points per side of the box of an object whose part is asked for."""
+
 MIN_IOU = 0.65
 """Lowest IoU that MobileSAM predicts for a mask of a point."""
 
@@ -114,28 +117,29 @@ class ProposalNetworks(NamedTuple):
 
 
 def propose(
-    networks: ProposalNetworks,
-    image: Image.Image,
+    sam: MobileSam,
     embedding: ImageEmbedding,
     detections: Detections,
+    saliency: Float32Array,
 ) -> list[Proposal]:
-    """The proposals of an encoded image: those of the detector first, best first."""
+    """The proposals of an encoded image: those of the detector first, best first.
+
+    saliency: float32 [h, w] in 0..1, of the whole image.
+    """
     proposals: list[Proposal] = []
     prompts = 0
     for row in np.flatnonzero(detections.scores >= MIN_DETECTION).tolist():
         # A detection with the box of an earlier one only adds its label, and prompts nothing.
         adds_label = find_box(proposals, detections.boxes[row]) is not None
         if prompts < MAX_DETECTIONS or adds_label:
-            prompts += add_detection(
-                proposals, networks.sam, embedding, detections, row
-            )
-    for salient in _salient_proposals(networks, image, embedding):
+            prompts += add_detection(proposals, sam, embedding, detections, row)
+    for salient in _salient_proposals(sam, embedding, saliency):
         add_proposal(proposals, salient)
     prompts += 1  # the box of what is salient
     # The points depend on the proposals that were made before, so that they are drawn one by one.
-    points = _grid_points(proposals, image.size)
+    points = _grid_points(proposals, embedding.size)
     for point in itertools.islice(points, MAX_PROMPTS - prompts):
-        for candidate in _point_proposals(networks.sam, embedding, point):
+        for candidate in _point_proposals(sam, embedding, point):
             add_proposal(proposals, candidate)
     return _limit(proposals)
 
@@ -204,6 +208,31 @@ def add_detection(
     return True
 
 
+def add_parts(
+    proposals: list[Proposal], sam: MobileSam, embedding: ImageEmbedding, whole: int
+) -> None:
+    """Add what points inside a proposal prompt."""
+    proposal = proposals[whole]
+    box = proposal.box
+    sides = (np.arange(PART_POINTS) + 0.5) / PART_POINTS
+    for y in sides:
+        for x in sides:
+            point = (box.left + x * box.width, box.top + y * box.height)
+            if _contains(proposal, point, embedding.size):
+                for candidate in _point_proposals(sam, embedding, point):
+                    add_proposal(proposals, candidate)
+
+
+def _contains(
+    proposal: Proposal, point: tuple[float, float], size: tuple[int, int]
+) -> bool:
+    """Whether a point in pixels of an image of this size lies inside a proposal."""
+    height, width = proposal.logits.shape
+    column = min(width - 1, int(point[0] / size[0] * width))
+    row = min(height - 1, int(point[1] / size[1] * height))
+    return bool(proposal.logits[row, column] > 0)
+
+
 def find_box(proposals: Sequence[Proposal], box: Float32Array) -> Proposal | None:
     """The proposal of the detector with about this box, if there is one."""
     detected = [proposal for proposal in proposals if proposal.source == "detector"]
@@ -253,18 +282,21 @@ def mask_iou(first: BoolArray, second: BoolArray) -> float:
     return intersection / union if union else 0.0
 
 
+def salient_logits(saliency: Float32Array, size: tuple[int, int]) -> Float32Array:
+    """float32 [height, width] for a size (width, height): above 0 where an image is salient."""
+    shifted = Image.fromarray(saliency - np.float32(SALIENT))
+    return np.asarray(shifted.resize(size, Image.Resampling.BILINEAR))
+
+
 def _salient_proposals(
-    networks: ProposalNetworks, image: Image.Image, embedding: ImageEmbedding
+    sam: MobileSam, embedding: ImageEmbedding, saliency: Float32Array
 ) -> Iterator[Proposal]:
     """What is salient, as MobileSAM draws it and as the saliency network does; nothing if nothing stands out."""
-    saliency = networks.saliency.predict(image)
-    shifted = Image.fromarray(saliency - np.float32(SALIENT))
-    logits_size = networks.sam.logits_size(embedding)
-    logits = np.asarray(shifted.resize(logits_size, Image.Resampling.BILINEAR))
+    logits = salient_logits(saliency, sam.logits_size(embedding))
     if not (logits > 0).any():
         return
     box = _logits_box(logits, embedding.size)
-    yield box_proposal(networks.sam, embedding, box, source="saliency")
+    yield box_proposal(sam, embedding, box, source="saliency")
     yield Proposal(
         logits=logits,
         raw=None,
