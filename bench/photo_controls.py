@@ -21,6 +21,9 @@ from maskwise.writers.cost import ModelPrice
 
 FREE = ModelPrice(input=0.0, output=0.0)
 
+INSIDE = 0.5
+"""The least saliency of a pixel that is inside, as in bench/saliency.py."""
+
 GOOD_FIT = 0.75
 """Marks whose union has at least this IoU with the ground truth need no box."""
 
@@ -31,13 +34,11 @@ def predict_whole_image(photo: EncodedPhoto, sample: Sample) -> Prediction:
 
 
 def predict_saliency(photo: EncodedPhoto, sample: Sample) -> Prediction:
-    """What is salient, whatever the question says."""
-    found = [one for one in photo.proposals if one.source == "saliency"]
-    return (
-        _one_mask(found[-1].mask(photo.image.size), sample)
-        if found
-        else Prediction(no_target=True)
-    )
+    """What is salient, whatever the question says: U2-Net itself, not a proposal, which may be dropped as a copy."""
+    saliency = Image.fromarray(photo.saliency)
+    scaled = saliency.resize(photo.image.size, Image.Resampling.BILINEAR)
+    mask = np.asarray(scaled) >= INSIDE
+    return _one_mask(mask, sample) if mask.any() else Prediction(no_target=True)
 
 
 def predict_text_blind(photo: EncodedPhoto, sample: Sample) -> Prediction:
@@ -54,17 +55,21 @@ def predict_text_blind(photo: EncodedPhoto, sample: Sample) -> Prediction:
 
 
 def predict_match(
-    photo: EncodedPhoto, sample: Sample, question: str | None = None
+    photo: EncodedPhoto,
+    sample: Sample,
+    question: str | None = None,
+    *,
+    guess: bool = True,
 ) -> Prediction:
     """The offline chooser. question: another one than the sample's, to see what the words contribute."""
-    return PhotoQuestions(photo, MatchChooser()).answer([question or sample.question])[
-        0
-    ]
+    asked = PhotoQuestions(photo, MatchChooser(guess=guess))
+    return asked.answer([question or sample.question])[0]
 
 
 def predict_best_proposal(photo: EncodedPhoto, sample: Sample) -> Prediction:
     """The one proposal that fits the ground truth best, at the resolution of the proposals."""
     truth = _small_truth(photo, sample)
+    photo.look_around()
     if truth is None or not photo.proposals:
         return Prediction(no_target=True)
     best = max(photo.proposals, key=lambda one: mask_iou(one.inside, truth))

@@ -154,8 +154,10 @@ def fake_networks(objects: Objects = OBJECTS) -> ProposalNetworks:
 
 
 def find_proposals(networks: ProposalNetworks) -> list[Proposal]:
-    """The proposals of the drawn scene, as EncodedPhoto makes them."""
-    return EncodedPhoto(draw_scene(), networks, FakeCompletion(0.0)).proposals
+    """All proposals of the drawn scene, as EncodedPhoto makes them."""
+    photo = EncodedPhoto(draw_scene(), networks, FakeCompletion(0.0))
+    photo.look_around()
+    return photo.proposals
 
 
 def encoded_scene(

@@ -14,6 +14,8 @@ from maskwise.models.photo.proposals import (
     MAX_PROMPTS,
     MAX_PROPOSALS,
     _grid_points,
+    add_points,
+    find_hiding,
     propose,
     stability,
 )
@@ -128,12 +130,13 @@ def test_a_point_gives_the_whole_and_its_parts() -> None:
         return [networks.sam.decode(embedding, box=box) for box in (nose, dog)]  # type: ignore[arg-type]
 
     networks.sam.decode_levels = levels  # type: ignore[assignment,method-assign]
-    found = propose(
+    found, prompts = propose(
         networks.sam,
         embedding,
         networks.detector.detect(image).take(np.zeros(0, np.int64)),
         networks.saliency.predict(image),
     )
+    add_points(found, networks.sam, embedding, prompts)
     grid = [one.box for one in found if one.source == "grid"]
     assert len(grid) == 2
     assert np.allclose(sorted(grid), [dog, nose], atol=2)
@@ -161,3 +164,28 @@ def test_the_first_points_lie_far_from_boxes_and_from_each_other() -> None:
     assert {(x < 400, y < 400) for x, y in points[1:]} == {
         (a, b) for a in (True, False) for b in (True, False)
     }
+
+
+def test_what_may_hide_an_object_is_prompted_inside_its_hull() -> None:
+    networks = fake_networks()
+    image = draw_scene()
+    embedding = networks.sam.encode(image)
+    width, height = networks.sam.logits_size(embedding)
+    visible = np.zeros((height, width), np.bool_)
+    # A table with the dog in front of its middle: the dog lies inside the hull.
+    visible[50:120, 80:180] = True
+    visible[50:112, 96:160] = False
+    (dog,) = find_hiding(networks.sam, embedding, visible, [])
+    assert np.allclose(dog.box, (120, 60, 200, 140), atol=2)
+
+
+def test_nothing_is_prompted_where_other_masks_cover_the_surroundings() -> None:
+    networks = fake_networks()
+    embedding = networks.sam.encode(draw_scene())
+    width, height = networks.sam.logits_size(embedding)
+    visible = np.zeros((height, width), np.bool_)
+    visible[20:40, 20:40] = True
+    around = np.zeros_like(visible)
+    around[10:50, 10:50] = True
+    assert find_hiding(networks.sam, embedding, visible, [around & ~visible]) == []
+    assert find_hiding(networks.sam, embedding, np.zeros_like(visible), []) == []

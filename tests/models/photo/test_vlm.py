@@ -185,6 +185,7 @@ def test_a_malformed_reply_fails_the_question(
 def test_a_box_is_masked_and_looked_at_again(
     chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
 ) -> None:
+    photo.look_around()
     marks = len(photo.proposals)
     box = [500, 50, 600, 150]
     provider.replies = [

@@ -74,7 +74,7 @@ class OnnxCompletionNetwork:
     def __init__(
         self, path: Path = BUNDLED_NETWORK, *, threads: int | None = None
     ) -> None:
-        self.session = open_session(path, threads=threads)
+        self.session = open_session(path, threads=threads, frugal=True)
         self.hash = hashlib.sha256(path.read_bytes()).hexdigest()
 
     def complete(

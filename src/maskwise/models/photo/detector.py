@@ -59,7 +59,7 @@ class YoloxDetector:
     """The detector of an ONNX file."""
 
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        self.session = open_session(path, threads=threads)
+        self.session = open_session(path, threads=threads, frugal=True)
         self.grid, self.strides = _grid()
 
     def detect(self, image: Image.Image) -> Detections:

@@ -22,8 +22,10 @@ from maskwise.models.photo.proposals import (
     ProposalNetworks,
     add_detection,
     add_parts,
+    add_points,
     box_proposal,
     enlarge,
+    find_hiding,
     mask_iou,
     propose,
     salient_logits,
@@ -51,12 +53,21 @@ class EncodedPhoto:
         self.embedding = networks.sam.encode(image)
         self.detections = networks.detector.detect(image)
         self.saliency = networks.saliency.predict(image)
-        self.proposals = propose(
+        self.proposals, self._prompts = propose(
             networks.sam, self.embedding, self.detections, self.saliency
         )
+        self._has_points = False
         self._looked_inside: set[int] = set()
         self._front: dict[tuple[int, int], float | None] = {}
         self._masks: dict[tuple[int, ...], tuple[Mask, Mask]] = {}
+
+    def look_around(self) -> None:
+        """Add the proposals of a grid of points, once. Choosers call it that choose among all that can be found."""
+        if not self._has_points:
+            self._has_points = True
+            add_points(
+                self.proposals, self.networks.sam, self.embedding, self._prompts
+            )
 
     def look_for(
         self, categories: Collection[str], count: int, *, at_least: int = 1
@@ -122,11 +133,15 @@ class EncodedPhoto:
         return enlarge(logits, self.image.size)
 
     def neighbours(self, visible: BoolArray) -> list[BoolArray]:
-        """Proposals other than the object with this mask, bool [h, w] each, at their own resolution."""
+        """Proposals other than the object with this mask, and what is found beside it, bool [h, w] each, at the
+        resolution of the proposals.
+        """
         size = self.networks.sam.logits_size(self.embedding)
         own = np.asarray(Image.fromarray(visible).resize(size))
         masks = [proposal.inside for proposal in self.proposals]
-        return [mask for mask in masks if not _is_same(mask, own)]
+        others = [mask for mask in masks if not _is_same(mask, own)]
+        hiding = find_hiding(self.networks.sam, self.embedding, own, others)
+        return others + [proposal.inside for proposal in hiding]
 
     def front_probability(self, front: int, back: int) -> float | None:
         """The probability that one proposal hides a part of another, not the other way round; None if they do not

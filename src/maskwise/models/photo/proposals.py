@@ -14,8 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
+from scipy import ndimage
 
 from maskwise.arrays import BoolArray, Float32Array, Float64Array, UInt8Array
+from maskwise.models.convex_hull import fill_hull
 from maskwise.models.photo.box import Box, mask_box
 from maskwise.models.photo.detector import Detections, YoloxDetector, box_ious
 from maskwise.models.photo.saliency import SaliencyNetwork
@@ -40,6 +42,18 @@ MAX_PROPOSALS = 40
 
 GRID_SIDE = 8
 """Points per side of the grid."""
+
+RING = 0.06
+"""Width of the ring around an object, relative to its longer side, where something that hides it is looked for."""
+
+MAX_HIDING_PROMPTS = 5
+"""Points beside one object."""
+
+MIN_FREE = 0.02
+"""Less than this, relative to the object, is not worth a prompt."""
+
+MAX_OWN = 0.3
+"""What shares more of the smaller of two masks with an object is no other object."""
 
 PART_POINTS = 3
 """Points per side of the box of an object whose part is asked for."""
@@ -121,8 +135,9 @@ def propose(
     embedding: ImageEmbedding,
     detections: Detections,
     saliency: Float32Array,
-) -> list[Proposal]:
-    """The proposals of an encoded image: those of the detector first, best first.
+) -> tuple[list[Proposal], int]:
+    """The first proposals of an encoded image: those of the detector, best first, and what is salient; and how many
+    prompts they took.
 
     saliency: float32 [h, w] in 0..1, of the whole image.
     """
@@ -135,13 +150,74 @@ def propose(
             prompts += add_detection(proposals, sam, embedding, detections, row)
     for salient in _salient_proposals(sam, embedding, saliency):
         add_proposal(proposals, salient)
-    prompts += 1  # the box of what is salient
+    return proposals, prompts + 1  # the box of what is salient
+
+
+def add_points(
+    proposals: list[Proposal],
+    sam: MobileSam,
+    embedding: ImageEmbedding,
+    prompts: int,
+) -> None:
+    """Add what a grid of points prompts, and keep the best MAX_PROPOSALS.
+
+    prompts: how many the proposals took; the points take the rest of MAX_PROMPTS.
+    """
     # The points depend on the proposals that were made before, so that they are drawn one by one.
     points = _grid_points(proposals, embedding.size)
-    for point in itertools.islice(points, MAX_PROMPTS - prompts):
+    for point in itertools.islice(points, max(0, MAX_PROMPTS - prompts)):
         for candidate in _point_proposals(sam, embedding, point):
             add_proposal(proposals, candidate)
-    return _limit(proposals)
+    proposals[:] = _limit(proposals)
+
+
+def find_hiding(
+    sam: MobileSam,
+    embedding: ImageEmbedding,
+    visible: BoolArray,
+    others: Sequence[BoolArray],
+) -> list[Proposal]:
+    """What points beside an object prompt, where it may go on behind something that no other mask covers: inside its
+    convex hull, and in a narrow ring around it.
+
+    visible: bool [h, w] at the resolution of the proposals, as are the others.
+    """
+    if not visible.any():
+        return []
+    rows, columns = np.nonzero(visible)
+    side = max(np.ptp(rows), np.ptp(columns)) + 1
+    ring = ndimage.binary_dilation(visible, iterations=max(1, round(RING * side)))
+    free = (fill_hull(visible) | ring) & ~visible
+    for other in others:
+        if other.mean() <= COVERING_AREA:
+            free &= ~other
+    height, width = visible.shape
+    hiding = []
+    for _ in range(MAX_HIDING_PROMPTS):
+        if free.sum() < MIN_FREE * visible.sum():
+            break
+        # The pixel farthest from everything that is covered.
+        depth = ndimage.distance_transform_edt(np.pad(free, 1))[1:-1, 1:-1]
+        row, column = np.unravel_index(int(depth.argmax()), depth.shape)
+        free[_disc(free.shape, row, column, depth[row, column])] = False
+        point = (
+            (column + 0.5) / width * embedding.size[0],
+            (row + 0.5) / height * embedding.size[1],
+        )
+        for candidate in _point_proposals(sam, embedding, point):
+            shared = int((candidate.inside & visible).sum())
+            if shared > MAX_OWN * min(candidate.pixels, int(visible.sum())):
+                continue
+            hiding.append(candidate)
+            free &= ~candidate.inside
+    return hiding
+
+
+def _disc(shape: tuple[int, ...], row: int, column: int, radius: float) -> BoolArray:
+    """bool of a shape: the pixels around one; it is always among them."""
+    rows, columns = np.indices(shape)
+    disc: BoolArray = np.hypot(rows - row, columns - column) <= radius
+    return disc
 
 
 def _limit(proposals: list[Proposal]) -> list[Proposal]:

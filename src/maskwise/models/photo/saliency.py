@@ -18,7 +18,7 @@ class SaliencyNetwork:
     """The network of an ONNX file."""
 
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        self.session = open_session(path, threads=threads)
+        self.session = open_session(path, threads=threads, frugal=True)
 
     def predict(self, image: Image.Image) -> Float32Array:
         """float32 [INPUT_SIZE, INPUT_SIZE] in 0..1, of the whole image."""

@@ -80,12 +80,14 @@ class MobileSam:
     def __init__(
         self, encoder: Path, decoder: Path, *, threads: int | None = None
     ) -> None:
-        self.encoder = open_session(encoder, threads=threads)
+        self.encoder = open_session(encoder, threads=threads, frugal=True)
         model = decoder.read_bytes()
         self.all_masks = find_all_masks(read_nodes(model))
         hidden = [name for name in self.all_masks if name not in OUTPUTS]
         extended = add_outputs(model, hidden)
-        self.decoder = open_session(extended, threads=threads, name=str(decoder))
+        self.decoder = open_session(
+            extended, threads=threads, name=str(decoder), frugal=True
+        )
 
     def encode(self, image: Image.Image) -> ImageEmbedding:
         """image: RGB, any size."""

@@ -122,6 +122,7 @@ class VlmChooser:
 
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order. ModelError if a reply cannot be used."""
+        photo.look_around()
         marks = dict(enumerate(photo.proposals, 1))
         requests = [make_request(photo, marks, question) for question in questions]
         replies = self._ask(requests)
