@@ -62,8 +62,8 @@ def read_modifiers(tokens: Sequence[Token], *, plural: bool) -> Modifiers:
     """The modifiers among the tokens before and after a noun. plural: whether the noun is one."""
     words = [token.word for token in tokens]
     orders = find_phrases(tokens, order_table())
-    colors = []
-    denied = []
+    colors: list[str] = []
+    denied: list[str] = []
     for place, word in enumerate(words):
         color = COLOR_OF_WORD.get(word.removeprefix("non-"))
         if color is None:

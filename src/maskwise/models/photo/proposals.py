@@ -198,7 +198,7 @@ def find_hiding(
             break
         # The pixel farthest from everything that is covered.
         depth = ndimage.distance_transform_edt(np.pad(free, 1))[1:-1, 1:-1]
-        row, column = np.unravel_index(int(depth.argmax()), depth.shape)
+        row, column = divmod(int(depth.argmax()), width)
         free[_disc(free.shape, row, column, depth[row, column])] = False
         point = (
             (column + 0.5) / width * embedding.size[0],

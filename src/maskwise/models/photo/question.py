@@ -510,8 +510,8 @@ class _Clause:
 
     def _phrase_start(self, noun: Noun, earliest: int) -> int:
         """Where the noun phrase begins, with its determiner, numbers and adjectives."""
-        marks = (*self.relations, *self.exception_marks)
-        mark_ends = {mark.stop for mark in marks}
+        mark_ends = {relation.stop for relation in self.relations}
+        mark_ends |= {mark.stop for mark in self.exception_marks}
         place = noun.start
         while place > earliest:
             word = self.words[place - 1]
