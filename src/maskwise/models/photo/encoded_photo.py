@@ -65,9 +65,7 @@ class EncodedPhoto:
         """Add the proposals of a grid of points, once. Choosers call it that choose among all that can be found."""
         if not self._has_points:
             self._has_points = True
-            add_points(
-                self.proposals, self.networks.sam, self.embedding, self._prompts
-            )
+            add_points(self.proposals, self.networks.sam, self.embedding, self._prompts)
 
     def look_for(
         self, categories: Collection[str], count: int, *, at_least: int = 1
