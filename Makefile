@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs bench bench-quick figures nano finetuning photo fuzz tree release-check clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs bench bench-quick figures figures-docs nano finetuning photo fuzz tree release-check clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -35,6 +35,10 @@ if ! { $(3); } >$(LOGS)/$(2).log 2>&1; then \
 	printf 'failed: %s. The whole story is in %s\n' '$(1)' '$(LOGS)/$(2).log'; \
 	exit 1; \
 fi
+endef
+
+define INSTALL_CHROMIUM
+$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })
 endef
 
 define INSTALL_POSTGRESQL
@@ -89,10 +93,10 @@ test-web: $(VENV)/.installed-dev $(WEB)/.installed ## scripts of the pages, the 
 	@printf 'checking the scripts of the pages ...\n'
 	@npm --prefix tests/web run --silent lint
 	@npm --prefix tests/web run --silent test
-	$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })
+	$(INSTALL_CHROMIUM)
 	$(INSTALL_POSTGRESQL)
 	@printf 'testing the pages in a browser ...\n'
-	@$(PY) -m pytest -m browser tests/server
+	@$(PY) -m pytest -m browser tests/server tests/test_figures.py
 	@printf 'under load: fifty simulated reviewers while the server is killed three times, 24 requests of a large TIFF ...\n'
 	@$(PY) -m pytest -s -m load tests/review tests/server
 
@@ -122,6 +126,10 @@ bench-quick: $(VENV)/.installed-dev ## every section of `make bench` with small 
 
 figures: $(VENV)/.installed-core ## the metrics of the bundled model and its baselines on the world's test split
 	@$(PY) bench/figures.py
+
+figures-docs: $(VENV)/.installed-dev ## all images of the documents, PHOTOGRAPHS= folder of COCO val2017; installs chromium (Debian)
+	$(INSTALL_CHROMIUM)
+	@$(PY) -m docs.figures $(if $(PHOTOGRAPHS),--photographs $(PHOTOGRAPHS))
 
 nano: $(VENV)/.installed-dev ## the metrics of a trained `nano` and its blind baselines on the world, CHECKPOINT= its folder
 	@$(PY) -m bench.nano $(or $(CHECKPOINT),$(error CHECKPOINT= names the folder of a run of configs/vlm/nano.toml))

@@ -37,8 +37,11 @@ def main() -> None:
     parser.add_argument("images", type=Path)
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
-    images = arguments.images
-    out = arguments.out
+    draw_examples(arguments.images, arguments.out)
+
+
+def draw_examples(images: Path, out: Path) -> None:
+    """Write one JPEG per example. images: the folder of COCO's val2017 photographs."""
     out.mkdir(parents=True, exist_ok=True)
     model = load(threads=1)
     for name, question in EXAMPLES.items():

@@ -1,58 +1,38 @@
-"""Draw the image of the README, one scene and two questions about the same thing: `python docs/overview.py`."""
+"""Draw the image of the README: a photograph, the visible and the amodal mask of one object: `python -m docs.overview`.
 
-import itertools
-from collections.abc import Sequence
+Needs the weights of the model `photo` (docs/results/photo.md). The photograph, docs/images/kitchen.jpg, is
+https://farm7.staticflickr.com/6116/6255196340_da26cf2c9e_z.jpg, of COCO val2017 (397133), under CC BY 2.0.
+"""
+
 from pathlib import Path
 
 from PIL import Image
 
-from maskwise.report.overlay import draw_overlay
-from maskwise.schema import Sample
-from maskwise.world import make_scene
+import maskwise as mw
 
-SEED = 7
-INDEX = 28
-SPLIT = "val"
-SIZE = 640
+IMAGES = Path(__file__).parent / "images"
+PHOTOGRAPH = IMAGES / "kitchen.jpg"
+QUESTIONS = (
+    "the dining table",
+    "the whole dining table, hidden part included",
+)
 GAP = 12
 WIDTH = 1280
+QUALITY = 80
 
 
-def main() -> None:
-    """The bare scene, the visible mask of a half-hidden thing and its amodal mask, side by side."""
-    shown = make_scene(SEED, INDEX, SPLIT, SIZE)
-    image = Image.fromarray(shown.image)
-    panels = [draw_overlay(image, [])]
-    for sample in hidden_pair(shown.samples):
-        panels.append(
-            draw_overlay(
-                image,
-                sample.targets,
-                mask_type=sample.mask_type,
-                question=sample.question,
-                answer=sample.answer,
-            )
-        )
+def draw_overview(path: Path) -> None:
+    """The photograph, the visible mask and the amodal mask, side by side, as a JPEG file."""
+    with Image.open(PHOTOGRAPH) as file:
+        photograph = file.convert("RGB")
+    encoded = mw.load_model("photo").encode(photograph)
+    panels = [photograph]
+    for question in QUESTIONS:
+        panels.append(encoded.ask(question).plot())
     sheet = side_by_side(panels)
-    small = sheet.resize(
-        (WIDTH, round(sheet.height * WIDTH / sheet.width)), Image.Resampling.LANCZOS
-    )
-    small.save(Path(__file__).parent / "images" / "overview.png", optimize=True)
-
-
-def hidden_pair(samples: Sequence[Sample]) -> tuple[Sample, Sample]:
-    """Two questions about one thing hidden in part: what shows of it, if possible by its use, and the whole."""
-    pairs = [
-        (one, other)
-        for one, other in itertools.permutations(samples, 2)
-        if one.targets == other.targets and one.tags["hidden"] == "much"
-        if one.mask_type == "visible" and other.mask_type == "amodal"
-    ]
-    if not pairs:
-        raise SystemExit(
-            f"scene {INDEX} of seed {SEED} has no such pair; choose another"
-        )
-    return min(pairs, key=lambda pair: pair[0].tags["question_type"] != "function")
+    height = round(sheet.height * WIDTH / sheet.width)
+    small = sheet.resize((WIDTH, height), Image.Resampling.LANCZOS)
+    small.save(path, quality=QUALITY, optimize=True)
 
 
 def side_by_side(panels: list[Image.Image]) -> Image.Image:
@@ -67,4 +47,4 @@ def side_by_side(panels: list[Image.Image]) -> Image.Image:
 
 
 if __name__ == "__main__":
-    main()
+    draw_overview(IMAGES / "overview.jpg")

@@ -1,4 +1,4 @@
-"""Make the screenshots of the documents with Chromium, on scenes of the world: `python -m docs.screenshots`.
+"""Screenshots of the pages and reports with Chromium, on scenes of the world: a part of `make figures-docs`.
 
 Needs the extras web and webtest, and chromium.
 """
@@ -9,13 +9,14 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import msgspec
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from bench.planted_errors import plant_errors
 from maskwise.auditing.audit import audit
@@ -24,6 +25,7 @@ from maskwise.harness.evaluate import evaluate
 from maskwise.harness.oracle import Oracle
 from maskwise.judging import judge
 from maskwise.judging.calibration import calibrate
+from maskwise.probes import probe
 from maskwise.report.explanation import explain_run
 from maskwise.report.explanation_page import explained_run_to_html
 from maskwise.report.run_gallery import gallery_to_html
@@ -47,9 +49,10 @@ from maskwise.server.serve import make_model_app
 from maskwise.store import Dataset
 from maskwise.world import bundled, write_scenes
 
-FOLDER = Path(__file__).parent / "images" / "web"
-DESKTOP = {"width": 1440, "height": 900}
-PHONE = {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1440, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+PROBES: ViewportSize = {"width": 1120, "height": 1304}
+"""All findings, down to the sentence below them."""
 SHOWN_WIDTH = 1100
 COLORS = 256
 SCENES = 24
@@ -61,26 +64,79 @@ MISTAKES = 0.07
 REASONS = ("bad-mask", "bad-mask", "ambiguous", "wrong-mask-type", "unclear-amodal")
 
 
-def main() -> None:
-    """All screenshots."""
-    FOLDER.mkdir(exist_ok=True)
+@dataclass(frozen=True)
+class Studio:
+    """path: a folder with the dataset `scenes` and space for runs. out: takes the PNGs."""
+
+    browser: Browser
+    path: Path
+    out: Path
+
+    def open_page(self, size: ViewportSize) -> Page:
+        """An empty page of this size."""
+        return self.browser.new_context(viewport=size).new_page()
+
+    def save(self, page: Page, name: str) -> None:
+        """A screenshot as a small PNG."""
+        file = self.out / f"{name}.png"
+        page.screenshot(path=file)
+        with Image.open(file) as image:
+            small = image.convert("RGB")
+        if small.width > SHOWN_WIDTH:
+            height = round(small.height * SHOWN_WIDTH / small.width)
+            small = small.resize((SHOWN_WIDTH, height), Image.Resampling.LANCZOS)
+        colors = small.quantize(
+            COLORS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
+        )
+        colors.save(file, optimize=True)
+
+
+@contextlib.contextmanager
+def open_studio(out: Path, scenes: int = SCENES) -> Iterator[Studio]:
+    """A browser and a few scenes, for as long as the context lasts."""
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder)
-        write_scenes(path / "scenes", SCENES, seed=4, split="test", size=SIZE)
+        write_scenes(path / "scenes", scenes, seed=4, split="test", size=SIZE)
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
             args=["--no-sandbox", "--disable-gpu"],
         )
-        shoot_model_pages(browser, path)
-        shoot_review_pages(browser, path)
-        shoot_judging_pages(browser, path)
-        shoot_report_pages(browser, path)
-        shoot_verdicts(browser, path / "tiny")
+        yield Studio(browser, path, out)
         browser.close()
 
 
-def shoot_model_pages(browser: Browser, path: Path) -> None:
+def draw_screenshots(out: Path) -> None:
+    """All screenshots, each as a PNG file of this folder."""
+    with open_studio(out) as studio:
+        shoot_model_pages(studio)
+        shoot_review_pages(studio)
+        shoot_judging_pages(studio)
+        shoot_report_pages(studio)
+        shoot_verdicts(studio)
+
+
+def draw_report(out: Path) -> None:
+    """The screenshot of a report alone."""
+    with open_studio(out) as studio:
+        shoot_report(studio)
+
+
+def draw_probes(out: Path) -> None:
+    """The findings of all probes for the bundled model, as the page of `maskwise probe` shows them; takes minutes."""
+    with open_studio(out) as studio:
+        folder = studio.path / "probes"
+        probe("tiny", "world", folder, progress=False)
+        page = studio.open_page(PROBES)
+        (file,) = folder.glob("*.html")
+        page.goto(file.as_uri())
+        page.wait_for_timeout(500)
+        studio.save(page, "findings")
+
+
+def shoot_model_pages(studio: Studio) -> None:
     """The ask page and the browse page."""
+    path = studio.path
     for model in ("tiny", "convex-hull"):
         evaluate(model, path / "scenes", path / model)
     limits = RequestLimits()
@@ -98,22 +154,25 @@ def shoot_model_pages(browser: Browser, path: Path) -> None:
     data.open_image(0).save(path / "kitchen.png")
     with serving(app) as address:
         for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
-            page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+            page = studio.open_page(size)
             page.goto(address)
             page.wait_for_selector("#examples button")
             page.wait_for_timeout(1500)
-            save(page, f"start-{name}")
+            studio.save(page, f"start-{name}")
             shoot_answers(
+                studio,
                 page,
                 path / "kitchen.png",
                 [data[0].question, data[1].question, data[2].question],
                 name,
             )
-        shoot_samples(browser.new_context(viewport=DESKTOP).new_page(), address)  # type: ignore[arg-type]
+        shoot_samples(studio, address)
     pool.close()
 
 
-def shoot_answers(page: Page, image: Path, questions: list[str], name: str) -> None:
+def shoot_answers(
+    studio: Studio, page: Page, image: Path, questions: list[str], name: str
+) -> None:
     """Answers to a few questions."""
     page.set_input_files("#file", image)
     page.wait_for_selector("#viewer:not([hidden])")
@@ -122,25 +181,27 @@ def shoot_answers(page: Page, image: Path, questions: list[str], name: str) -> N
         page.press("#question", "Enter")
         page.wait_for_selector(f".entry:nth-child({number}).active")
     page.wait_for_timeout(1500)
-    save(page, f"ask-{name}")
+    studio.save(page, f"ask-{name}")
 
 
-def shoot_samples(page: Page, address: str) -> None:
+def shoot_samples(studio: Studio, address: str) -> None:
     """Cards, and one of them enlarged."""
+    page = studio.open_page(DESKTOP)
     page.goto(f"{address}/browse")
     page.wait_for_selector(".card")
     page.select_option("#sort", "score")
     page.select_option("label:has-text('mask type') select", "amodal", force=True)
     page.wait_for_timeout(3000)
-    save(page, "browse-desktop")
+    studio.save(page, "browse-desktop")
     page.click("#samples li:nth-child(8) .card")
     page.wait_for_selector("dialog[open] .side")
     page.wait_for_timeout(1500)
-    save(page, "sample-desktop")
+    studio.save(page, "sample-desktop")
 
 
-def shoot_review_pages(browser: Browser, path: Path) -> None:
+def shoot_review_pages(studio: Studio) -> None:
     """The review page and the owner's page."""
+    path = studio.path
     review = Review(
         Dataset.open(path / "scenes"), ReviewDatabase(path / "review.sqlite")
     )
@@ -155,24 +216,25 @@ def shoot_review_pages(browser: Browser, path: Path) -> None:
             ("desktop", DESKTOP, "ada"),
             ("phone", PHONE, "bob"),
         ):
-            page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+            page = studio.open_page(size)
             page.goto(f"{address}/review#token={tokens[reviewer]}")
             page.wait_for_selector("canvas[data-item]")
             page.wait_for_timeout(1500)
-            save(page, f"review-{name}")
+            studio.save(page, f"review-{name}")
             if name == "desktop":
                 page.keyboard.press("?")
                 page.wait_for_timeout(300)
-                save(page, "keys-desktop")
-        page = browser.new_context(viewport=DESKTOP).new_page()  # type: ignore[arg-type]
+                studio.save(page, "keys-desktop")
+        page = studio.open_page(DESKTOP)
         page.goto(f"{address}/review/owner#token={owner}")
         page.wait_for_selector("table")
-        save(page, "owner-desktop")
+        studio.save(page, "owner-desktop")
     review.database.close()
 
 
-def shoot_judging_pages(browser: Browser, path: Path) -> None:
+def shoot_judging_pages(studio: Studio) -> None:
     """Two predictions to compare, one to rate, and what simulated people say about two models."""
+    path = studio.path
     for mode in MODES[1:]:
         runs = open_judged_runs([path / "tiny", path / "convex-hull"], mode)
         database = ReviewDatabase(path / f"{mode}.sqlite")
@@ -185,21 +247,21 @@ def shoot_judging_pages(browser: Browser, path: Path) -> None:
                 ("desktop", DESKTOP, "ada"),
                 ("phone", PHONE, "bob"),
             ):
-                page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+                page = studio.open_page(size)
                 page.goto(f"{address}/review#token={tokens[reviewer]}")
                 page.wait_for_selector("#candidates[data-item]")
                 for key in ("e",) if mode == "compare" else ("5", "4", "2"):
                     page.keyboard.press(key)
                 page.wait_for_timeout(1500)
-                save(page, f"{mode}-{name}")
+                studio.save(page, f"{mode}-{name}")
             draw = random.Random(2)
             if mode == "compare":
                 for token in tokens.values():
                     compare_all(review, token, draw)
-                page = browser.new_context(viewport=DESKTOP).new_page()  # type: ignore[arg-type]
+                page = studio.open_page(DESKTOP)
                 page.goto(f"{address}/review/owner#token={owner}")
                 page.wait_for_selector("table")
-                save(page, "results-desktop")
+                studio.save(page, "results-desktop")
         database.close()
 
 
@@ -226,8 +288,9 @@ def compare_all(review: Review, token: str, draw: random.Random) -> None:
         review.decide(reviewer, msgspec.convert(fields, NewDecision))
 
 
-def shoot_report_pages(browser: Browser, path: Path) -> None:
+def shoot_report_pages(studio: Studio) -> None:
     """Why a run loses points, runs side by side, and doubtful labels, of which some were planted."""
+    path = studio.path
     scenes = Dataset.open(path / "scenes")
     models: list[Any] = ["tiny", "convex-hull", *(Oracle(noise=n) for n in NOISES)]
     runs = [evaluate(model, scenes, protocols="strict") for model in models]
@@ -238,20 +301,33 @@ def shoot_report_pages(browser: Browser, path: Path) -> None:
         "gallery": gallery_to_html(runs),
         "audit": audit_to_html(audit(planted, runs=runs[1:]), planted),
     }
+    shoot_report(studio)
     for title, text in pages.items():
         file = path / f"{title}.html"
         file.write_text(text, encoding="utf-8")
         for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
-            page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+            page = studio.open_page(size)
             page.goto(file.as_uri())
             if title == "audit":
                 page.evaluate("document.querySelector('#samples').scrollIntoView()")
             page.wait_for_timeout(1000)
-            save(page, f"{title}-{name}")
+            studio.save(page, f"{title}-{name}")
 
 
-def shoot_verdicts(browser: Browser, run: Path) -> None:
+def shoot_report(studio: Studio) -> None:
+    """The report of a run."""
+    run = studio.path / "tiny"
+    if not run.exists():
+        evaluate("tiny", studio.path / "scenes", run)
+    page = studio.open_page(DESKTOP)
+    page.goto((run / "report.html").as_uri())
+    page.wait_for_timeout(1000)
+    studio.save(page, "report-desktop")
+
+
+def shoot_verdicts(studio: Studio) -> None:
     """The verdicts on the answers of a run, in its report; two people who err now and then have judged half of them."""
+    run = studio.path / "tiny"
     draw = random.Random(1)
     lines = []
     for verdict in judge(run).verdicts:
@@ -265,12 +341,12 @@ def shoot_verdicts(browser: Browser, run: Path) -> None:
     (run / "verdicts.jsonl").write_bytes(b"\n".join(lines))
     calibrate(run, run / "verdicts.jsonl")
     for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
-        page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+        page = studio.open_page(size)
         page.goto((run / "report.html").as_uri())
         page.click("section.judged summary")
         page.evaluate("document.querySelector('section.judged').scrollIntoView()")
         page.wait_for_timeout(500)
-        save(page, f"judged-{name}")
+        studio.save(page, f"judged-{name}")
 
 
 def decide_some(review: Review, token: str, count: int, draw: random.Random) -> None:
@@ -303,24 +379,3 @@ def serving(app: AsgiApp) -> Iterator[str]:
     finally:
         server.server.should_exit = True
         thread.join()
-
-
-def save(page: Page, name: str) -> None:
-    """A screenshot as a small PNG."""
-    file = FOLDER / f"{name}.png"
-    page.screenshot(path=file)
-    with Image.open(file) as image:
-        small = image.convert("RGB")
-    if small.width > SHOWN_WIDTH:
-        small = small.resize(
-            (SHOWN_WIDTH, round(small.height * SHOWN_WIDTH / small.width)),
-            Image.Resampling.LANCZOS,
-        )
-    colors = small.quantize(
-        COLORS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
-    )
-    colors.save(file, optimize=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate.front_page import AGREEMENT
 from tests.golden import check_file, known_protocols
 from tests.golden.__main__ import main as check_golden
+from tests.golden.agreement import measure
 from tests.shared import ROOT, shared
 
 FILES = sorted(path.name for path in (ROOT / "golden").glob("*.json")) or [
@@ -61,3 +63,14 @@ def test_the_command_counts_and_names_failures(
     )
     assert any("unknown golden protocol 'no_such'; known: " in line for line in lines)
     assert lines[-1] == "1 passed, 3 failed"
+
+
+def test_the_agreement_in_the_readme_is_what_is_measured() -> None:
+    stored = json.loads(AGREEMENT.read_text(encoding="utf-8"))
+    folder = shared("golden", "lisa.json").parent
+    assert sorted(stored) == sorted(path.stem for path in folder.glob("*.json"))
+    for name, result in stored.items():
+        measured = measure(folder / f"{name}.json")
+        assert {**measured, "largest": 0} == {**result, "largest": 0}, name
+        # The last digits of rounding errors depend on the machine.
+        assert measured["largest"] == pytest.approx(result["largest"], abs=1e-6), name

@@ -6,6 +6,7 @@ from pathlib import Path
 from docs.generate.api import reference_pages, reference_table
 from docs.generate.benchmarks import reader_pages, reader_table
 from docs.generate.commands import command_table, group_pages
+from docs.generate.front_page import agreement_table, model_table, speed_table
 from docs.generate.rule_pages import rule_index, rule_pages
 from docs.generate.rules import paper_table, rule_table
 from docs.generate.tree import ROOT, file_tree
@@ -13,6 +14,9 @@ from docs.generate.tree import ROOT, file_tree
 DOCS = ROOT / "docs"
 
 PARTS: dict[tuple[Path, str], Callable[[], str]] = {
+    (ROOT / "README.md", "agreement"): agreement_table,
+    (ROOT / "README.md", "speed"): speed_table,
+    (ROOT / "README.md", "models"): model_table,
     (DOCS / "reference" / "cli.md", "commands"): command_table,
     (DOCS / "reference" / "files.md", "tree"): file_tree,
     (DOCS / "reference" / "api.md", "reference"): reference_table,

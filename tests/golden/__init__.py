@@ -15,7 +15,14 @@ from maskwise.errors import UnknownNameError
 Case = dict[str, Any]
 Check = Callable[[Case], list[str]]
 
-NOT_PROTOCOLS = {"__init__", "__main__", "compare", "questions", "records"}
+NOT_PROTOCOLS = {
+    "__init__",
+    "__main__",
+    "agreement",
+    "compare",
+    "questions",
+    "records",
+}
 
 
 def known_protocols() -> list[str]:

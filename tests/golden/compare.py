@@ -1,9 +1,24 @@
 """What differs between the metrics we got and the golden ones."""
 
+import contextlib
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 NON_FINITE = {"nan", "inf", "-inf"}
+
+Observer = Callable[[str, float], None]
+_observers: list[Observer] = []
+
+
+@contextlib.contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Call the observer with the path and the difference of every two finite numbers that are compared."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
 
 
 def differences(
@@ -34,12 +49,12 @@ def differences(
         ]
     return (
         []
-        if _agree(got, wanted, tolerance)
+        if _agree(got, wanted, tolerance, path)
         else [f"{path}: got {got!r}, wanted {wanted!r}"]
     )
 
 
-def _agree(got: Any, wanted: Any, tolerance: float) -> bool:
+def _agree(got: Any, wanted: Any, tolerance: float, path: str) -> bool:
     if wanted in NON_FINITE and isinstance(got, float):
         wanted = float(wanted)
     if not isinstance(got, float) and not isinstance(wanted, float):
@@ -48,4 +63,7 @@ def _agree(got: Any, wanted: Any, tolerance: float) -> bool:
         return False
     if math.isnan(wanted) or math.isinf(wanted):
         return got == wanted or (math.isnan(got) and math.isnan(wanted))
-    return abs(got - wanted) <= tolerance
+    difference = abs(got - wanted)
+    for observer in _observers:
+        observer(path, difference)
+    return difference <= tolerance
