@@ -157,8 +157,9 @@ def shoot_model_pages(studio: Studio) -> None:
             page = studio.open_page(size)
             page.goto(address)
             page.wait_for_selector("#examples button")
-            page.wait_for_timeout(1500)
-            studio.save(page, f"start-{name}")
+            if name == "phone":
+                page.wait_for_timeout(1500)
+                studio.save(page, "start-phone")
             shoot_answers(
                 studio,
                 page,
