@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs bench bench-quick figures figures-docs nano finetuning photo fuzz tree release-check clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs notebooks bench bench-quick figures figures-docs nano finetuning photo fuzz tree release-check clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -114,6 +114,9 @@ lint: $(VENV)/.installed-dev ## formatting and types only
 		printf 'run: $(VENV)/bin/clang-format -i src/maskwise/masks/*.[ch]\n'; exit 1; }
 	@printf 'checking types ...\n'
 	@$(PY) -m mypy
+
+notebooks: $(VENV)/.installed-dev ## run the notebooks of examples/ and store their outputs
+	@$(PY) -m docs.notebooks
 
 docs: $(VENV)/.installed-docs ## the documentation site in build/site, offline, with search; broken links are errors
 	@$(PY) -m docs.build build/site
