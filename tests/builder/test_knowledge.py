@@ -1,12 +1,21 @@
 """The knowledge table is consistent, and names of datasets find it."""
 
 import json
+from random import Random
 
 import pytest
 
 from maskwise.builder import knowledge_file
 from maskwise.builder.knowledge import load_knowledge, to_noun
-from maskwise.builder.wording import base_form, negated, plural_form, third_person
+from maskwise.builder.wording import (
+    HEDGES,
+    ask_about,
+    base_form,
+    describe,
+    negated,
+    plural_form,
+    third_person,
+)
 from maskwise.language.category_names import find_category_name
 from tests.shared import shared
 
@@ -91,7 +100,7 @@ def test_every_name_of_the_files_is_known() -> None:
 def test_a_fact_is_true_of_narrower_and_unsettled_for_broader_categories() -> None:
     knowledge = load_knowledge()
     by_text = {fact.text: fact for fact in knowledge.facts}
-    seats = by_text["pull out for a lady at dinner"]
+    seats = by_text["hang a jacket over the back of"]
     assert {"chair", "rocking chair"} <= seats.yes
     assert "stool" in seats.maybe, "easily confused"
     hailed = by_text["be hailed with a raised arm"]
@@ -151,8 +160,35 @@ def test_verbs_are_inflected(phrase: str, third: str, plural: str) -> None:
 
 def test_negation() -> None:
     assert negated("be red", plural=False) == "is not red"
+    assert negated("be red", "usually", plural=True) == "are not usually red"
     assert negated("bark", plural=True) == "do not bark"
     assert negated("have wings", plural=False) == "does not have wings"
+
+
+def test_facts_say_usually_unless_they_are_always_true() -> None:
+    by_text = {fact.text: fact for fact in load_knowledge().facts}
+    folded = by_text["fold shut like a book"]
+    assert describe(folded, None) in {
+        f"the thing that {h} folds shut like a book" for h in HEDGES
+    }
+    striped = by_text["have black and white stripes"]
+    assert describe(striped, "animal") == "the animal that has black and white stripes"
+
+
+def test_several_things_are_not_said_to_be_one() -> None:
+    fact = {fact.text: fact for fact in load_knowledge().facts}[
+        "be the heaviest walker on land"
+    ]
+    for seed in range(20):
+        question = ask_about(fact, 2, "animal", Random(seed))
+        assert "are the heaviest" not in question, question
+
+
+def test_a_phone_is_not_said_to_have_a_receiver() -> None:
+    phone = to_noun("phone").known
+    facts = {fact.text: fact for fact in load_knowledge().facts}
+    assert phone in facts["dial a number on"].yes
+    assert phone in facts["have a receiver that is picked up"].maybe
 
 
 def test_a_line_that_does_not_parse_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

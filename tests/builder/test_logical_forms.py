@@ -72,6 +72,15 @@ def test_one_of_several_is_chosen_only_if_it_is_clear() -> None:
     assert not Most("left", TheRegion(1)).extension(TABLE).is_settled, "only one"
 
 
+def test_a_small_object_of_a_doubtful_category_is_unsettled() -> None:
+    """Annotators label distant cars as trucks."""
+    haul = HasFact("use: load with building material")
+    for width, settled in ((60, True), (8, False)):
+        truck = thing("truck", "truck", box(10, 10, 10 + width, 10 + width // 2))
+        extension = haul.extension(ImageFacts(scene(truck)))
+        assert extension.is_settled == settled
+
+
 def test_what_people_disagree_about_is_unsettled() -> None:
     facts = ImageFacts(
         scene(
@@ -79,7 +88,7 @@ def test_what_people_disagree_about_is_unsettled() -> None:
             thing("stool", "stool", box(60, 40, 90, 80)),
         )
     )
-    sit = HasFact("does: seat one person and support the back")
+    sit = HasFact("does: offer a seat to one person")
     extension = sit.extension(facts)
     assert extension == Extension(frozenset((1,)), frozenset((2,)))
     assert find_wrong_targets(sit, frozenset((1,)), facts) == (

@@ -109,9 +109,28 @@ def test_what_hangs_or_is_held_is_neither_target_nor_cutout() -> None:
 
 
 def standing(x: int, y: int, width: int, height: int) -> Mask:
-    """A body on a narrow foot, with a narrow head."""
+    """A body on two feet, with a narrow head."""
     body = rectangle(x, y + height // 4, width, height // 2)
-    return body | rectangle(x + width // 3, y, width // 3, height)
+    head = rectangle(x + width // 3, y, width // 3, height // 4)
+    leg = width // 4
+    left = rectangle(x + leg // 2, y + height // 2, leg, height - height // 2)
+    right = rectangle(x + 5 * leg // 2, y + height // 2, leg, height - height // 2)
+    return body | head | left | right
+
+
+def test_an_animal_without_visible_feet_is_not_complete() -> None:
+    """Grass or water that nobody annotated hides them; a bottle that stands behind something is cut off at a slant."""
+    on_its_feet = standing(40, 40, 48, 48)
+    in_grass = on_its_feet - rectangle(0, 74, WIDTH, HEIGHT - 74)
+    for mask, complete in ((on_its_feet, True), (in_grass, False)):
+        dog = Region(id="a", name="dog", visible=mask)
+        assert AnnotatedObjects([dog]).is_complete(0) == complete
+    rows, columns = np.indices((HEIGHT, WIDTH))
+    slanted = rows + columns >= 142
+    bottle = rectangle(60, 30, 20, 60)
+    for mask, complete in ((bottle, True), (bottle - Mask.from_dense(slanted), False)):
+        table_thing = Region(id="a", name="bottle", visible=mask)
+        assert AnnotatedObjects([table_thing]).is_complete(0) == complete
 
 
 def test_an_object_in_two_pieces_is_not_complete() -> None:
@@ -280,7 +299,8 @@ def place_person(
     directory: Path, *, other: str = "person", ground: int = 120
 ) -> Dataset:
     """A photo of a person, and one of another object, whose ground may have another color."""
-    wide = rectangle(40, 70, 48, 16) | rectangle(56, 56, 16, 48)
+    legs = rectangle(46, 90, 12, 14) | rectangle(70, 90, 12, 14)
+    wide = rectangle(40, 70, 48, 24) | rectangle(56, 56, 16, 16) | legs
     shapes = [
         ("person", standing(60, 20, 24, 60), 120),
         (other, standing(60, 20, 24, 60) if other == "person" else wide, ground),

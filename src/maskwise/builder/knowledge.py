@@ -65,6 +65,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     background: frozenset[str]
     vague: frozenset[str]
     surfaces: frozenset[str]
+    doubtful: frozenset[str]
     uncountable: frozenset[str]
 
 
@@ -74,6 +75,7 @@ class Fact:
 
     text: a verb phrase in the base form, with "*" after further verbs to inflect; for the kind "ask" a question.
     opening: a sentence before it. place: where such objects are found, for questions about two things at once.
+    always: whether it is true of every one of them, not only usually.
     """
 
     kind: FactKind
@@ -82,6 +84,7 @@ class Fact:
     maybe: frozenset[str]
     opening: str = ""
     place: str = ""
+    always: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -242,16 +245,19 @@ def _stated_facts(
     yes: defaultdict[tuple[FactKind, str, str], set[str]] = defaultdict(set)
     maybe: defaultdict[tuple[FactKind, str, str], set[str]] = defaultdict(set)
     places: dict[tuple[FactKind, str, str], str] = {}
+    always: set[tuple[FactKind, str, str]] = set()
     for entry in entries:
         for fact in entry.facts:
             key = (fact.kind, fact.opening, fact.text)
             yes[key] |= {entry.name, *_canonical(fact.also, names)}
             maybe[key] |= set(_canonical(fact.maybe, names))
             places[key] = entry.place
+            if fact.always:
+                always.add(key)
     for key, stated in yes.items():
         true_of, unsettled = taxonomy.extend(stated, maybe[key])
         kind, opening, text = key
-        yield Fact(kind, text, true_of, unsettled, opening, places[key])
+        yield Fact(kind, text, true_of, unsettled, opening, places[key], key in always)
 
 
 def _canonical(names: Iterable[str], known: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,8 @@
 
     == animal ; nature                     kind and place of the entries below; "-" for no kind
     dog (puppy, hound) < mammal ~ wolf     name, other names, a broader category, categories that are easily confused
-    - bark at the mailman                  what it does or is; the verb is in its base form, as is every verb before "*"
+    - bark at the mailman                  what it usually does or is; verbs in base form, further ones before "*"
+    + descend from wolves                  what every one of them does or is
     ? take for a walk {= cat ~ horse}      what people do with it, without the object of the verb
     ! A burglar comes. | wake everybody    what happens, and what would help
 
@@ -18,7 +19,7 @@ from typing import Literal, NamedTuple
 
 FactKind = Literal["does", "use", "event", "need", "ask"]
 
-MARKS: dict[str, FactKind] = {"-": "does", "?": "use", "!": "event"}
+MARKS: dict[str, FactKind] = {"-": "does", "+": "does", "?": "use", "!": "event"}
 
 ENTRY = re.compile(
     r"(?P<name>[^(<~:]+)(\((?P<other>[^)]*)\))?\s*"
@@ -28,13 +29,17 @@ BRACES = re.compile(r"\s*\{(?:=(?P<also>[^~}]*))?(?:~(?P<maybe>[^}]*))?\}$")
 
 
 class StatedFact(NamedTuple):
-    """A fact of an entry. opening: the sentence before an event's question. also, maybe: from the braces."""
+    """A fact of an entry. opening: the sentence before an event's question. also, maybe: from the braces.
+
+    always: whether it is true of every one, not only usually.
+    """
 
     kind: FactKind
     text: str
     opening: str
     also: tuple[str, ...]
     maybe: tuple[str, ...]
+    always: bool
 
 
 class Entry(NamedTuple):
@@ -125,7 +130,9 @@ def _parse_fact(line: str) -> StatedFact:
         also = _split(braces["also"])
         maybe = _split(braces["maybe"])
     opening, _, statement = text.rpartition(" | ")
-    return StatedFact(MARKS[line[0]], statement, opening, also, maybe)
+    return StatedFact(
+        MARKS[line[0]], statement, opening, also, maybe, always=line[0] == "+"
+    )
 
 
 def _split(names: str | None) -> tuple[str, ...]:

@@ -271,12 +271,19 @@ def decode_form(text: str) -> Form:
 
 
 def members(facts: ImageFacts, yes: frozenset[str], maybe: frozenset[str]) -> Extension:
-    """The objects of some categories, and those of categories that are unsettled; a crowd of either is unsettled."""
+    """The objects of some categories, and those of categories that are unsettled.
+
+    A crowd of either is unsettled, and so is an object whose label may well be wrong.
+    """
     true_of: set[int] = set()
     unsettled: set[int] = set()
     for category, numbers in facts.by_category.items():
         if category in yes:
-            true_of |= numbers
+            doubtful = {
+                number for number in numbers if facts.regions[number - 1].is_doubtful
+            }
+            true_of |= numbers - doubtful
+            unsettled |= doubtful
         elif category in maybe:
             unsettled |= numbers
     if facts.crowds & yes or facts.crowds & maybe:

@@ -42,14 +42,17 @@ from maskwise.builder.noun_phrases import describe_objects, name_objects
 from maskwise.builder.wording import (
     ask_about,
     base_form,
+    choose_hedge,
     describe,
+    is_about_one,
     load_frames,
     negated,
     number_word,
-    plural_form,
     plural_kind,
-    third_person,
+    usual_plural,
+    usual_singular,
 )
+from maskwise.language.tokens import split_words
 
 Item = TypeVar("Item")
 
@@ -58,6 +61,9 @@ MOST_PROPOSED = 5
 
 MOST_PAIRED = 20
 """Facts that are combined in pairs: 190 pairs are enough to choose from."""
+
+MAX_FUNCTION_WORD = 4
+"""Longer words are counted as content words: "with", "from" and "that" are none."""
 
 PERSON = "person"
 
@@ -189,7 +195,12 @@ class GrammarContext:
     @cached_property
     def stated(self) -> list[SettledFact]:
         """Settled facts that describe objects in a noun phrase."""
-        return [item for item in self.settled if item.fact.kind in ("does", "use")]
+        return [
+            item
+            for item in self.settled
+            if item.fact.kind in ("does", "use")
+            and (len(item.objects) == 1 or not is_about_one(item.fact.text))
+        ]
 
     @cached_property
     def groups(self) -> list[tuple[str, Form, list[RegionFacts], str | None]]:
@@ -268,10 +279,13 @@ def ask_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
 def _answer(item: SettledFact, random: Random) -> AnswerPieces:
     """A sentence that names the objects of a fact."""
     pieces = enumerate_phrases(item.phrases)
-    if item.fact.kind == "does":
+    is_single = len(item.objects) == 1 and not item.objects[0].noun.is_plural
+    if item.fact.kind == "does" and (is_single or not is_about_one(item.fact.text)):
         return (*pieces, f" {inflect(item.fact, item.objects)}.")
     if item.fact.kind == "event":
         return (*pieces, f" would {base_form(item.fact.text)}.")
+    if item.kind == PERSON:
+        return ("that would be ", *pieces, ".")
     opening = random.choice(("that would be ", "one would choose ", "the answer is "))
     return (opening, *pieces, ".")
 
@@ -279,7 +293,7 @@ def _answer(item: SettledFact, random: Random) -> AnswerPieces:
 def inflect(fact: Fact, objects: Sequence[RegionFacts]) -> str:
     """The verb phrase of a fact after the names of objects."""
     is_plural = len(objects) > 1 or objects[0].noun.is_plural
-    return plural_form(fact.text) if is_plural else third_person(fact.text)
+    return usual_plural(fact) if is_plural else usual_singular(fact)
 
 
 def ask_riddles(context: GrammarContext) -> Iterator[ProposedQuestion]:
@@ -295,24 +309,31 @@ def ask_riddles(context: GrammarContext) -> Iterator[ProposedQuestion]:
             context.sample(candidates, MOST_PAIRED), 2
         )
         if first.yes & second.yes & context.facts.by_category.keys()
+        and not _content_words(first.text) & _content_words(second.text)
     ]
     frames = load_frames()
     for first, second in context.sample(pairs, MOST_PROPOSED):
         form = Both((HasFact(first.key), HasFact(second.key)))
         objects = context.targets_of(form)
         phrases = context.refer_to(objects)
-        if phrases is None:
+        about_one = is_about_one(first.text) or is_about_one(second.text)
+        if phrases is None or (about_one and len(objects) > 1):
             continue
         section = "riddle" if len(objects) == 1 else "riddle plural"
         question = context.random.choice(frames[section]).format(
-            vps=third_person(first.text),
-            vps2=third_person(second.text),
-            vpp=plural_form(first.text),
-            vpp2=plural_form(second.text),
+            vps=usual_singular(first),
+            vps2=usual_singular(second),
+            vpp=usual_plural(first),
+            vpp2=usual_plural(second),
         )
         verb = "is" if len(objects) == 1 and not objects[0].noun.is_plural else "are"
         answer = (*enumerate_phrases(phrases), f" {verb} meant.")
         yield ProposedQuestion(question, answer, "riddle", tuple(objects), form)
+
+
+def _content_words(phrase: str) -> set[str]:
+    """The longer words of a verb phrase: two clues with one of them in common say the same twice."""
+    return {word for word in split_words(phrase) if len(word) > MAX_FUNCTION_WORD}
 
 
 def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
@@ -382,7 +403,7 @@ def _interrogative(item: SettledFact) -> str:
     word = "who" if item.kind == PERSON else "what"
     if item.fact.kind == "use":
         return f"{word} would you {base_form(item.fact.text)}"
-    return f"{word} {third_person(item.fact.text)}"
+    return f"{word} {usual_singular(item.fact)}"
 
 
 def _clause(item: SettledFact) -> str:
@@ -407,7 +428,8 @@ def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
             continue
         verbs = context.random.choice(MEASURES[measure])
         verb = verbs[0 if len(objects) == 2 else 1]
-        answer = (phrases[0], f" {verb}.")
+        pronoun = "these are " if targets[0].noun.is_plural else "that is "
+        answer = (pronoun, phrases[0], ".")
         yield ProposedQuestion(
             f"{text} {verb}?", answer, "choice", tuple(targets), form
         )
@@ -452,8 +474,11 @@ def ask_remaining(context: GrammarContext) -> Iterator[ProposedQuestion]:
 
 def _ask_without(item: SettledFact, count: int, random: Random) -> str:
     kinds = plural_kind(item.kind)
+    hedge = choose_hedge(item.fact)
     if item.fact.kind == "does" and random.random() < 0.5:
-        return f"Which of the {kinds} {negated(item.fact.text, plural=count > 1)}?"
+        return (
+            f"Which of the {kinds} {negated(item.fact.text, hedge, plural=count > 1)}?"
+        )
     remaining = f"which {kinds if count > 1 else item.kind} remain{'s' * (count == 1)}"
     frame = random.choice(
         (
@@ -491,7 +516,8 @@ def ask_comparisons(context: GrammarContext) -> Iterator[ProposedQuestion]:
             continue
         verb = context.random.choice(MEASURES[measure])[0]
         question = f"Which {verb}: {first.description} or {second.description}?"
-        answer = (phrases[0], f" {verb}.")
+        pronoun = "these are " if targets[0].noun.is_plural else "that is "
+        answer = (pronoun, phrases[0], ".")
         yield ProposedQuestion(question, answer, "comparison", tuple(targets), form)
 
 

@@ -1,7 +1,7 @@
 """Choose among the questions that a grammar proposes for an image."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -9,6 +9,10 @@ from maskwise.builder.facts import ImageFacts
 from maskwise.builder.grammar import ProposedQuestion
 from maskwise.builder.wording import add_context
 from maskwise.language.category_names import find_category_name
+
+PROMINENT = 0.01
+"""Share of the image from which on an object is easy to see. Smaller ones are more often labelled wrongly or have
+neighbors of their kind that nobody annotated, so they are asked about where nothing else is left."""
 
 
 def mix(
@@ -22,9 +26,9 @@ def mix(
 ) -> list[ProposedQuestion]:
     """At most `count` proposals, and `most` of a family, taken from the families in turn.
 
-    Within a family, one about objects that were asked about least comes first. No question, no answer and no logical
-    form occurs twice. facts: of the image, to leave out questions that name a target. multi_share: the share of
-    questions about several targets that is aimed at; None leaves it to chance.
+    Within a family, one about objects that were asked about least comes first, then one about objects that are easy to
+    see. No question, no answer and no logical form occurs twice. facts: of the image, to leave out questions that name
+    a target. multi_share: the share of questions about several targets that is aimed at; None leaves it to chance.
     """
     chosen: list[ProposedQuestion] = []
     asked: Counter[str] = Counter()
@@ -48,12 +52,7 @@ def mix(
         if not places:
             break
         place = min(places, key=lambda place: taken[place])
-        best = min(
-            fresh[place],
-            key=lambda proposal: max(
-                (asked[region.id] for region in proposal.about), default=0
-            ),
-        )
+        best = min(fresh[place], key=lambda proposal: _preference(proposal, asked))
         shuffled[place].remove(best)
         if facts is not None and names_target(best, facts):
             continue
@@ -62,6 +61,14 @@ def mix(
         seen |= {best.question, best.answer, best.form} - {None}
         asked.update(region.id for region in best.about)
     return chosen
+
+
+def _preference(
+    proposal: ProposedQuestion, asked: Mapping[str, int]
+) -> tuple[int, bool]:
+    """How often an object of a proposal was asked about, and whether one is small."""
+    times = max((asked[region.id] for region in proposal.about), default=0)
+    return times, any(region.share < PROMINENT for region in proposal.about)
 
 
 def _prefer_count(

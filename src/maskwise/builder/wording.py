@@ -1,6 +1,7 @@
 """Words of the grammar: inflected verb phrases, frames of questions, and sentences before a question."""
 
 import re
+import zlib
 from functools import lru_cache
 from random import Random
 
@@ -15,8 +16,14 @@ from maskwise.language.word_forms import (
 
 THIRD_PERSON = {"be": "is", "have": "has", "do": "does", "go": "goes"}
 
-CONTEXT_SHARE = 0.3
-"""Share of questions with a sentence before them: about as often as in ReasonSeg."""
+HEDGES = ("usually", "typically", "normally", "generally", "commonly")
+"""Facts are about things of a sort; an image may show an exception, such as a laptop that is not folded shut."""
+
+PREDICATE_NOUN = re.compile(r"be (?:an?|the|one|part|somebody) ")
+"""Beginnings of verb phrases that say what a single thing is: two elephants are not "the heaviest walker"."""
+
+CONTEXT_SHARE = 0.42
+"""Share of questions with a sentence before them: as many of ReasonSeg's 1,326 training questions have several."""
 
 
 @lru_cache(maxsize=1)
@@ -32,19 +39,50 @@ def load_contexts() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def third_person(phrase: str) -> str:
-    """A verb phrase after "it": "boil water" gives "boils water"; so do all verbs before a "*"."""
+def third_person(phrase: str, hedge: str = "") -> str:
+    """A verb phrase after "it": "boil water" gives "boils water"; so do all verbs before a "*".
+
+    hedge: an adverb, which stands before the verb or after "is".
+    """
     first, space, rest = phrase.partition(" ")
     rest = re.sub(r"(\w+)\*", lambda match: _inflect(match[1]), rest)
-    return _inflect(first) + space + rest
+    return _add_adverb(_inflect(first), hedge) + space + rest
 
 
 @lru_cache(maxsize=4096)
-def plural_form(phrase: str) -> str:
-    """A verb phrase after "they": "be on its back" gives "are on their back"."""
+def plural_form(phrase: str, hedge: str = "") -> str:
+    """A verb phrase after "they": "be on its back" gives "are on their back"; hedge: as above."""
     first, space, rest = base_form(phrase).partition(" ")
-    verb = "are" if first == "be" else first
+    verb = _add_adverb("are" if first == "be" else first, hedge)
     return re.sub(r"\bits\b", "their", verb + space + rest)
+
+
+def choose_hedge(fact: Fact) -> str:
+    """An adverb for a fact, always the same, such as "usually"; none for one that is always true."""
+    if fact.always:
+        return ""
+    return HEDGES[zlib.crc32(fact.text.encode()) % len(HEDGES)]
+
+
+def usual_singular(fact: Fact) -> str:
+    """What a thing of a sort does: "usually boils water", "is typically folded shut"."""
+    return third_person(fact.text, choose_hedge(fact))
+
+
+def usual_plural(fact: Fact) -> str:
+    """What things of a sort do: "usually boil water"."""
+    return plural_form(fact.text, choose_hedge(fact))
+
+
+def is_about_one(phrase: str) -> bool:
+    """Whether a verb phrase holds of single things only: "be the heaviest walker on land"."""
+    return PREDICATE_NOUN.match(phrase) is not None
+
+
+def _add_adverb(verb: str, adverb: str) -> str:
+    if not adverb:
+        return verb
+    return f"{verb} {adverb}" if verb in ("is", "are") else f"{adverb} {verb}"
 
 
 def base_form(phrase: str) -> str:
@@ -52,12 +90,13 @@ def base_form(phrase: str) -> str:
     return phrase.replace("*", "")
 
 
-def negated(phrase: str, *, plural: bool) -> str:
-    """A verb phrase with "not", after "it" or "they"."""
+def negated(phrase: str, hedge: str = "", *, plural: bool) -> str:
+    """A verb phrase with "not", after "it" or "they": "does not usually boil water"."""
     first, _, rest = base_form(phrase).partition(" ")
+    adverb = f"{hedge} " if hedge else ""
     if first == "be":
-        return f"{'are' if plural else 'is'} not {rest}"
-    return f"{'do' if plural else 'does'} not {base_form(phrase)}"
+        return f"{'are' if plural else 'is'} not {adverb}{rest}"
+    return f"{'do' if plural else 'does'} not {adverb}{base_form(phrase)}"
 
 
 def _inflect(verb: str) -> str:
@@ -69,8 +108,25 @@ def ask_about(fact: Fact, count: int, kind: str | None, random: Random) -> str:
     if fact.kind == "ask":
         return fact.text
     section = _choose_section(fact, count, kind, random)
-    question = fill(random.choice(load_frames()[section]), fact, count, kind)
+    question = fill(random.choice(_frames(section, count)), fact, count, kind)
     return f"{fact.opening} {question}" if fact.opening else question
+
+
+NUMBERED = {
+    "what does": ("one thing does", None),
+    "what use": ("one thing use", None),
+    "event": ("one thing event", None),
+    "who does": (None, "everybody does"),
+    "who use": (None, "everybody use"),
+}
+"""Sections of frames with further ones for one target and for several."""
+
+
+def _frames(section: str, count: int) -> tuple[str, ...]:
+    """The frames of a section that suit a number of targets."""
+    frames = load_frames()
+    further = NUMBERED.get(section, (None, None))[count > 1]
+    return frames[section] + (frames[further] if further is not None else ())
 
 
 def _choose_section(fact: Fact, count: int, kind: str | None, random: Random) -> str:
@@ -81,6 +137,8 @@ def _choose_section(fact: Fact, count: int, kind: str | None, random: Random) ->
     verb = "does" if fact.kind == "does" else "use"
     if kind == "person":
         return f"who {verb}"
+    if count > 1 and verb == "does" and is_about_one(fact.text):
+        return "what does"
     # Kinds and numbers narrow the question down; without them it is more open.
     narrow = random.random()
     if kind is not None and narrow < 0.4:
@@ -98,8 +156,8 @@ def fill(frame: str, fact: Fact, count: int, kind: str | None) -> str:
     """A frame with the verb phrase of a fact, the number of targets and their kind."""
     return frame.format(
         vp=base_form(fact.text),
-        vps=third_person(fact.text),
-        vpp=plural_form(fact.text),
+        vps=usual_singular(fact),
+        vpp=usual_plural(fact),
         use=base_form(fact.text),
         n=number_word(count),
         kind=kind or "thing",
@@ -122,11 +180,11 @@ def describe(fact: Fact, kind: str | None, count: int = 1) -> str:
     if kind == "person" and fact.kind == "use":
         return f"whoever one could {base_form(fact.text)}"
     if kind == "person":
-        return f"whoever {third_person(fact.text)}"
+        return f"whoever {usual_singular(fact)}"
     noun = f"the {kind or 'thing'}" if count == 1 else f"the {plural_kind(kind)}"
     if fact.kind == "use":
         return f"{noun} one would {base_form(fact.text)}"
-    verb = third_person(fact.text) if count == 1 else plural_form(fact.text)
+    verb = usual_singular(fact) if count == 1 else usual_plural(fact)
     return f"{noun} that {verb}"
 
 
