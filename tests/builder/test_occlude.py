@@ -372,6 +372,29 @@ def test_objects_of_another_dataset_are_pasted(tmp_path: Path) -> None:
     assert Dataset.open(tmp_path / "again").images.id == made.images.id
 
 
+def test_a_convex_thing_with_a_notch_is_not_complete() -> None:
+    """A candle stands in the bowl, which nobody annotated."""
+    bowl = rectangle(30, 40, 80, 40)
+    notched = bowl - rectangle(60, 40, 20, 25)
+    for mask, complete in ((bowl, True), (notched, False)):
+        table_thing = Region(id="a", name="bowl", visible=mask)
+        assert AnnotatedObjects([table_thing]).is_complete(0) == complete
+
+
+def test_nothing_is_pasted_from_the_same_photo_in_another_dataset(
+    tmp_path: Path,
+) -> None:
+    shapes = write_shapes(tmp_path / "shapes", images=1)
+    copies = write_shapes(tmp_path / "copies", images=1)
+    with pytest.raises(StoreError, match="no composite could be made"):
+        occlude(
+            shapes,
+            tmp_path / "out",
+            OccludeOptions(any_context=True),
+            cutouts=copies,
+        )
+
+
 def test_targets_are_pasted_into_images_of_another_dataset(tmp_path: Path) -> None:
     people = place_person(tmp_path / "people", other="dog")
     with DatasetWriter(tmp_path / "street", name="street") as writer:

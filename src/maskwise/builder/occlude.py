@@ -287,7 +287,7 @@ class CompositeMaker:
             targets,
             np.asarray(dataset.open_image(row)),
             read_encoded_image(dataset, row),
-            row if dataset is self.cutouts.dataset else -1,
+            self._find_row(info),
         )
 
     def _image_with_target(
@@ -313,7 +313,7 @@ class CompositeMaker:
             return None
         pixels = np.asarray(background.open_image(row))
         masks = [*geometry.masks.to_dense()]
-        own_row = row if background is self.targets else -1
+        own_row = self.target_cutouts.dataset.images.row.get(info.id, -1)
         for item in random.permutation(references).tolist():
             scene = TargetScene(pixels, own_row, geometry.regions, masks, item)
             placement = find_room(scene, self.target_cutouts, self.statistics, random)
@@ -341,10 +341,13 @@ class CompositeMaker:
         return None
 
     def _find_row(self, image: ImageInfo | None) -> int:
-        """The row of a target's photo among those of the cut-outs, -1 if it is not there."""
-        if image is None or self.targets is not self.cutouts.dataset:
+        """The row of a target's photo among those of the cut-outs, -1 if it is not there.
+
+        Another dataset may contain the same photo: an image of the same id is taken for it.
+        """
+        if image is None:
             return -1
-        return self.targets.images.row[image.id]
+        return self.cutouts.dataset.images.row.get(image.id, -1)
 
     def _find_placement(
         self, scene: TargetScene, options: OccludeOptions, random: np.random.Generator
