@@ -87,6 +87,37 @@ def test_a_question_and_a_follow_up_about_a_sample_image(
         assert not page.is_checked("#layers input[value=amodal]")
 
 
+def test_a_follow_up_refers_to_earlier_questions_about_the_same_image(
+    browser: Any, address: str
+) -> None:
+    def turns_of(page: Any, question: str) -> tuple[list[str], dict[str, Any]]:
+        with page.expect_response("**/v1/ask") as response:
+            ask(page, question)
+        sent = json.loads(response.value.request.post_data)["turns"]
+        return [turn["question"] for turn in sent], response.value.json()["answer"]
+
+    with open_page(browser) as page:
+        open_example(page, address)
+        earlier, apple = turns_of(page, "the red apple")
+        assert earlier == []
+        earlier, whole = turns_of(page, "Now its complete shape.")
+        assert earlier == ["the red apple"]
+        assert whole["prediction"]["mask_type"] == "amodal"
+        names = [
+            answer["prediction"]["regions"][0]["name"] for answer in (apple, whole)
+        ]
+        assert names[0] == names[1]
+        assert "Amodal ·" in page.inner_text(".entry.active .types [aria-pressed=true]")
+        earlier, bowl = turns_of(page, "And the green bowl?")
+        assert earlier == ["the red apple", "Now its complete shape."]
+        assert "bowl" in bowl["prediction"]["answer"]["text"]
+        page.click("#other-image")
+        page.click("#examples li:nth-child(2) button")
+        page.wait_for_selector("#viewer:not([hidden])")
+        earlier, _ = turns_of(page, "the largest thing")
+        assert earlier == []
+
+
 def test_masks_are_drawn_and_can_be_hidden(browser: Any, address: str) -> None:
     def pixels(page: Any) -> bytes:
         page.wait_for_timeout(200)

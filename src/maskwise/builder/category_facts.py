@@ -110,7 +110,7 @@ class CategoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return bool(base >= MIN_BASE * _lower_width(mask))
         if not self.living:
             return True
-        lowest_rows = mask[-max(1, round(FOOT * height)) :].any(0)
+        lowest_rows: BoolArray = np.any(mask[-max(1, round(FOOT * height)) :], axis=0)
         has_feet = (
             lowest_rows.mean() <= MAX_FOOT and _count_runs(lowest_rows) >= self.feet
         )

@@ -10,6 +10,9 @@ import { viewKeys } from "./view_keys.js";
 /** Earlier questions that go with a new one: what a person may still refer to. */
 const MAX_TURNS = 6;
 
+/** Characters of an earlier answer that go along; the server refuses longer ones. */
+const MAX_ANSWER = 2000;
+
 const state = {
   /** @type {AnswerEntry[]} */ entries: [],
   /** @type {null | {id: string, width: number, height: number}} */ image: null,
@@ -129,9 +132,12 @@ async function ask(text) {
 function earlierTurns() {
   return state.entries.slice(-MAX_TURNS).map((entry) => ({
     question: entry.response.question,
-    answer: entry.response.answer.prediction.answer?.text ?? null,
+    answer: shorten(entry.response.answer.prediction.answer?.text),
   }));
 }
+
+/** A text of at most MAX_ANSWER characters; null for none. @param {string | undefined} text @returns {string | null} */
+const shorten = (text) => (text ? [...text].slice(0, MAX_ANSWER).join("") : null);
 
 /** Show the masks of an answer. */
 function activate(entry) {
