@@ -70,13 +70,20 @@ def test_the_amodal_mask_needs_evidence(question: str) -> None:
     assert "".join(text for text, _ in pieces) == question
 
 
-def test_sentences_kept_aside_are_classified_with_their_cues() -> None:
-    file = Path(__file__).with_name("test_d.jsonl")
+@pytest.mark.parametrize(
+    ("name", "sentences", "right"),
+    # The later two have many plain questions with words of doing and wholeness in other senses.
+    [("test_d", 400, 0.95), ("test_f", 404, 0.92), ("test_g", 204, 0.92)],
+)
+def test_sentences_kept_aside_are_classified_with_their_cues(
+    name: str, sentences: int, right: float
+) -> None:
+    file = Path(__file__).with_name(f"{name}.jsonl")
     lines = file.read_bytes().splitlines()
     accuracy = evaluate(
         [msgspec.json.decode(line, type=HandWrittenSentence) for line in lines]
     )
-    assert accuracy.sentences == 400
-    assert accuracy.right >= 0.95 * accuracy.sentences
+    assert accuracy.sentences == sentences
+    assert accuracy.right >= right * accuracy.sentences
     assert accuracy.sure_and_right >= 0.95 * accuracy.sure
     assert accuracy.overlapping >= 0.85 * accuracy.cues
