@@ -2,7 +2,7 @@
 
 `make fuzz SECONDS=60` runs this file after the kernel's. By hand:
 
-    python -m tests.fuzz.fuzz_readers --seconds 60 --seed 1 [--only "npz predictions"]
+    python -m tests.fuzz.fuzz_readers --seconds 60 --seed 1 [--only "npz predictions" --only ...]
 
 A worker process with a limit on its address space damages a valid input (see mutations.py) and reads it. A reader must
 return or raise a MaskwiseError; anything else is a finding: another exception, a crash, memory beyond the limit, or an
@@ -104,7 +104,9 @@ def be_quiet() -> None:
 def schedule(options: argparse.Namespace, folder: Path) -> list[Target]:
     """The targets in the order in which workers read them; quick ones more often."""
     targets = [
-        target for target in list_targets(folder) if options.only in (None, target.name)
+        target
+        for target in list_targets(folder)
+        if options.only is None or target.name in options.only
     ]
     return [target for target in targets for _ in range(target.share)]
 
@@ -245,7 +247,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", help="the name of one target")
+    parser.add_argument(
+        "--only", action="append", help="the name of a target; repeat for several"
+    )
     options = parser.parse_args()
     options.end = time.time() + options.seconds
     print(f"readers, seed {options.seed}, {options.workers} workers", flush=True)

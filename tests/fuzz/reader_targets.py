@@ -24,16 +24,21 @@ from maskwise.errors import MaskwiseError
 from maskwise.formats import write_dataset as export_dataset
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.field_mapping import FieldMapping, read_mapped
+from maskwise.formats.plain_pickle import read_plain_pickle
 from maskwise.formats.read_context import ReadContext
 from maskwise.images import image_size, open_image
+from maskwise.judging import judge
 from maskwise.masks import Mask
 from maskwise.predictions import read_predictions
 from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.report.report_text import run_to_markdown
 from maskwise.review.audit_log import Event, check_event
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.integrity import find_damage, rebuild_review
 from maskwise.review.records import NewDecision
 from maskwise.review.review import Review
+from maskwise.runs import load_run
+from maskwise.runs.judgments import PeopleVerdict, read_people_verdicts
 from maskwise.schema import (
     Answer,
     ImageInfo,
@@ -60,6 +65,7 @@ from tests.fuzz.mutations import (
     mutate_text,
     mutate_zip,
 )
+from tests.report.runs import make_dataset, make_predictions, make_run
 from tests.server.fake import InThisProcess
 
 SEEDS = Path(__file__).parent / "seeds"
@@ -156,6 +162,8 @@ def list_targets(folder: Path) -> list[Target]:
     targets += _published_targets(folder / "published")
     targets += _config_targets(folder)
     targets += _record_targets(folder)
+    targets += _plain_targets(folder)
+    targets += _run_targets(folder)
     return targets + _dataset_targets(folder / "dataset")
 
 
@@ -399,6 +407,68 @@ def _read_events(data: bytes) -> None:
             # The database holds texts; these bytes are not what is tested.
             kind, payload = "decided", line.decode(errors="replace")
         check_event(Event(number, str(number), 0.0, kind, "ada", 0, payload))
+
+
+def _plain_targets(folder: Path) -> list[Target]:
+    """Pickles of plain values, in an old and a new protocol, and people's verdicts."""
+    simple = {"a": [1, -(2**70), 0.5, None, True], "é": ("c", {})}
+    newer = {**simple, b"b": ({"c"}, frozenset("d"))}
+    verdict = PeopleVerdict(run="a", sample="1", reviewer="ada", correct=True)
+    read_pickle = functools.partial(_read_file, folder / "plain.p", read_plain_pickle)
+    read_verdicts = functools.partial(
+        _read_file,
+        folder / "people.jsonl",
+        lambda path: list(read_people_verdicts(path)),
+    )
+    return [
+        Target("pickle 0", pickle.dumps(simple, 0), read_pickle, mutate_bytes),
+        Target("pickle 4", pickle.dumps(newer, 4), read_pickle, mutate_bytes),
+        Target(
+            "people's verdicts",
+            msgspec.json.encode(verdict) + b"\n",
+            read_verdicts,
+            mutate_text,
+        ),
+    ]
+
+
+# -- run folders ---------------------------------------------------------------------------------------------------
+
+
+def _run_targets(folder: Path) -> list[Target]:
+    """The files of a run with a judge's verdicts, damaged one at a time."""
+    dataset = make_dataset(folder / "judged", images=2)
+    predictions = make_predictions(folder / "judged.jsonl", dataset)
+    run = folder / "run"
+    make_run(run, dataset, predictions, protocols=["strict"])
+    judge(run)
+    kept = [
+        path for path in sorted(run.iterdir()) if path.suffix in {".json", ".arrow"}
+    ]
+    return [
+        Target(
+            f"run {path.name}",
+            path.read_bytes(),
+            functools.partial(_read_run, path),
+            mutate_text if path.suffix == ".json" else mutate_same_length,
+            share=1,
+        )
+        for path in kept
+    ]
+
+
+def _read_run(path: Path, data: bytes) -> object:
+    """Read the run with one file replaced, and report on it. The file is restored afterwards."""
+    kept = path.read_bytes()
+    try:
+        path.unlink()  # a new file, because the old one may be mapped
+        path.write_bytes(data)
+        run = load_run(path.parent)
+        run.metrics("strict")
+        return run.rows("strict"), run_to_markdown(run), repr(run)
+    finally:
+        path.unlink(missing_ok=True)
+        path.write_bytes(kept)
 
 
 # -- dataset folders -----------------------------------------------------------------------------------------------
