@@ -1,7 +1,8 @@
 """Text from datasets and models, made safe for terminals: control characters are shown escaped.
 
 Without this a question or a name could clear the screen, set the window title or forge lines of output. `echo` is
-what the command line prints with, and `console.py` where it prints tables and progress.
+what the command line prints with, and `console.py` where it prints tables and progress. `safe_cell` and
+`safe_markdown` do the same for what spreadsheets and readers of Markdown would take for more than text.
 """
 
 import re
@@ -13,6 +14,9 @@ _UNSAFE = re.compile(
 )
 """C0 and C1 controls except tab and newline, marks that reverse the direction of writing, lone surrogates."""
 
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|!&~]")
+"""What Markdown takes for markup: emphasis, code, links and images, HTML and its entities, headings, cells."""
+
 
 def safe_text(text: str) -> str:
     r"""The text with control characters as \u001b and the like, which in JSON is the same string."""
@@ -23,6 +27,11 @@ def safe_cell(text: str) -> str:
     """The text as a cell of a CSV file, which a spreadsheet does not take for a formula."""
     is_formula = text.startswith(("=", "+", "-", "@", "\t", "\r"))
     return safe_text(f"'{text}" if is_formula else text)
+
+
+def safe_markdown(text: str) -> str:
+    """The text on one line of a Markdown file, where it is no markup: no link, image, HTML or cell of its own."""
+    return _MARKUP.sub(r"\\\g<0>", safe_text(" ".join(text.split())))
 
 
 def _escape(match: re.Match[str]) -> str:

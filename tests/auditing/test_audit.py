@@ -1,6 +1,8 @@
 """Audits: each kind of doubt by hand, planted errors found before others, and the way through review to new scores."""
 
 import json
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from bench.planted_errors import CHANGES
 from maskwise.auditing.audit import audit, audit_dataset
 from maskwise.auditing.doubts import CHECKS, read_audit
 from maskwise.datasets import load_dataset
-from maskwise.errors import ProtocolError, StoreError
+from maskwise.errors import ProtocolError, StoreError, UnknownNameError
 from maskwise.harness.rescore import rescore
 from maskwise.masks import Mask
 from maskwise.protocols import GroundTruth, PredictionColumns
@@ -319,3 +321,20 @@ def test_rescoring_needs_a_version_of_the_same_dataset(
         rescore(toy / "far", renamed)
     done = run_command("rescore", toy / "far", renamed, "--out", "x.html")
     assert "expected .md or .json" in str(done.exception)
+
+
+def test_a_protocol_that_a_run_names_is_not_imported(
+    tmp_path: Path, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scores of a run are data; a module that they name is not run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "foreign_rule.py").write_text("open('owned', 'w')")
+    folder = shutil.copytree(toy / "far", tmp_path / "run")
+    scores = json.loads((folder / "scores.json").read_text())
+    rules = scores["protocols"]
+    scores["protocols"] = {"foreign_rule:": rules["strict"]}
+    (folder / "scores.json").write_text(json.dumps(scores))
+    with pytest.raises(UnknownNameError, match="foreign_rule"):
+        rescore(folder, toy / "data")
+    assert not (tmp_path / "owned").exists()

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import maskwise as mw
+from maskwise.errors import UnknownNameError
 from maskwise.harness.wire_format import without_sample
 from maskwise.integrations.lmms_eval import (
     doc_to_target,
@@ -24,7 +25,10 @@ from maskwise.integrations.lmms_eval import (
 )
 from maskwise.masks import Mask
 from maskwise.registry import BENCHMARKS
+from maskwise.schema import ImageInfo, Sample
+from maskwise.store import DatasetWriter
 from tests.cli.commands import run
+from tests.report.runs import png
 
 QUESTIONS = 60
 
@@ -192,3 +196,14 @@ def test_two_datasets_of_one_name_are_refused(tmp_path: Path) -> None:
     data = mw.load_dataset("world")[:1]
     with pytest.raises(mw.StoreError, match="two datasets give the task maskwise_a_b"):
         write_tasks(tmp_path, {"a b": data, "a-b": data})
+
+
+def test_the_protocol_of_a_dataset_is_a_name_and_no_code(tmp_path: Path) -> None:
+    """What a manifest says must not become Python code of utils.py."""
+    code = 'x")\nimport os; os.mkdir("owned")\n#'
+    with DatasetWriter(tmp_path / "data", name="d", about={"protocol": code}) as writer:
+        writer.add_image(ImageInfo(id="i", width=6, height=4), data=png(0))
+        writer.add_sample(Sample(id="s", image_id="i", question="?"))
+    with pytest.raises(UnknownNameError, match="unknown protocol"):
+        write_tasks(tmp_path / "tasks", {"d": mw.load_dataset(tmp_path / "data")})
+    assert not (tmp_path / "tasks" / "utils.py").exists()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -163,3 +164,11 @@ def test_rows_of_datasets_come_in_and_go_out(
     assert again[0].image.tobytes() == data[0].image.tobytes()
     part = mw.load_dataset(rows.select([0]))
     assert 0 < len(part) < len(again), "other rows, another dataset"
+
+
+def test_long_and_odd_names_fit_a_file_system(folder: Path, tmp_path: Path) -> None:
+    run_folder = tmp_path / ("é" * 100 + " <b>")
+    shutil.copytree(folder, run_folder)
+    run("publish", run_folder, "--to", tmp_path / "out", *IDS)
+    (path,) = (tmp_path / "out" / ".eval_results").iterdir()
+    assert len(path.name.encode()) <= 255

@@ -79,7 +79,7 @@ def test_published_rows_of_other_rules_are_marked(toy: Path, tmp_path: Path) -> 
     assert "different rules" in table.footnotes[0]
     text = format_table(table, "markdown")
     assert "LISA-7B (published)" in text
-    assert "| lisa [" in text
+    assert "| lisa \\[" in text
     assert "Published, not measured here" in text
     published = [row for _, rows in table.groups for row in rows if row.published]
     assert not any(cell.bold for row in published for cell in row.cells)

@@ -172,3 +172,23 @@ def test_flags_of_engines_are_refused_by_models_that_train_in_one_process() -> N
     ]
     with pytest.raises(ConfigError, match="--engine, --workers: this model trains in"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_code_that_a_run_names_is_not_imported_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run may come from somebody else, with a module beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code = "open('owned', 'w')\n"
+    functions = ["read_config", "train", "export_run", "dry_run"]
+    code += "".join(f"def {name}(*args): return []\n" for name in functions)
+    (tmp_path / "foreign_trainer.py").write_text(code)
+    (tmp_path / "config.json").write_text('{"model": "foreign_trainer:"}')
+    result = CliRunner().invoke(app, ["export", str(tmp_path)])
+    assert "repeat with --trainer foreign_trainer:" in str(result.exception)
+    assert not (tmp_path / "owned").exists()
+    allowed = ["export", str(tmp_path), "--trainer", "foreign_trainer:"]
+    result = CliRunner().invoke(app, allowed)
+    assert result.exit_code == 0, result.exception
+    assert (tmp_path / "owned").exists()

@@ -6,11 +6,12 @@ from maskwise.auditing.doubts import CHECKS, Audit, DoubtfulSample
 from maskwise.errors import MaskwiseError
 from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
-from maskwise.report.ladder_text import escape_markdown, markdown_table
+from maskwise.report.ladder_text import markdown_table
 from maskwise.report.render import render
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.runs import Run
 from maskwise.store import Dataset
+from maskwise.terminal import safe_markdown
 
 MAX_NAME = 80
 MAX_RUNS = 3
@@ -45,7 +46,7 @@ def audit_to_markdown(audit: Audit, *, top: int) -> str:
         for item in audit.doubtful[:top]
     ]
     lines = [
-        f"# {escape_markdown(audit.dataset)}: doubtful labels",
+        f"# {safe_markdown(audit.dataset)}: doubtful labels",
         "",
         f"{len(audit.doubtful)} of {audit.samples} samples are doubtful. {audit.coverage}".rstrip(),
         "",

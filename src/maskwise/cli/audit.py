@@ -196,6 +196,7 @@ def rescore(
         rescoring_rows,
     )
     from maskwise.report.ladder_text import markdown_table
+    from maskwise.terminal import safe_markdown
 
     if out is not None and out.suffix.lower() not in (".md", ".json"):
         raise StoreError(f"{out}: cannot tell what to write; expected .md or .json")
@@ -210,7 +211,8 @@ def rescore(
     if out is not None and out.suffix.lower() == ".json":
         write_text(format_json(result), out)
     elif out is not None:
-        lines = [describe_versions(result), "", *markdown_table(COLUMNS, rows), ""]
+        sentence = safe_markdown(describe_versions(result))
+        lines = [sentence, "", *markdown_table(COLUMNS, rows), ""]
         write_text("\n".join(lines), out)
     if as_json:
         print_json(result)

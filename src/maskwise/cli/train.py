@@ -119,6 +119,14 @@ def export(
             "--best", help="Write the checkpoint whose validation was best (gIoU)."
         ),
     ] = False,
+    trainer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:ATTRIBUTE",
+            help="The code that trained it, if that is not in maskwise or a plug-in.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a trained model in the form in which it is used: ONNX files of `tiny` and `completion`, a folder of `vlm`.
@@ -130,15 +138,15 @@ def export(
     if step is not None and best:
         raise ConfigError("--step and --best name two checkpoints; give one of them")
     checkpoint = "best" if best else step
-    trainer = trainer_of_run(run)
+    run_trainer = trainer_of_run(run, trainer)
     target = out or run
     with _writing(target):
         if keep_adapters:
-            paths = export_adapters(trainer, run, target, checkpoint)
+            paths = export_adapters(run_trainer, run, target, checkpoint)
         elif checkpoint is None:
-            paths = trainer.export_run(run, target)
+            paths = run_trainer.export_run(run, target)
         else:
-            paths = trainer.export_run(run, target, checkpoint)
+            paths = run_trainer.export_run(run, target, checkpoint)
     _print_paths(paths, as_json)
 
 

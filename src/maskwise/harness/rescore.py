@@ -14,12 +14,13 @@ from pathlib import Path
 import msgspec
 
 from maskwise.datasets import load_dataset
-from maskwise.errors import ProtocolError, StoreError
+from maskwise.errors import ProtocolError, StoreError, UnknownNameError
 from maskwise.harness.metric_values import metric_value
 from maskwise.harness.scoring import ScoreResult, compute_scores
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import compare_metric
+from maskwise.registry import PROTOCOLS
 from maskwise.report.comparison import MetricChange, to_change
 from maskwise.report.run_data import RunPaths, find_predictions, load_ground_truth
 from maskwise.runs import Run, load_run
@@ -91,6 +92,11 @@ def rescore(
                 f"{first.location} and {run.location} are not on the same questions: rescore them one by one"
             )
     name = first.main_protocol(protocol)
+    if name not in PROTOCOLS.names():
+        # The files of a run name its rules: what they call `package.module:function` is not imported.
+        raise UnknownNameError(
+            "protocol", name, PROTOCOLS.names(), where=str(first.location)
+        )
     results = [_score_again(run, dataset, name, threads) for run in opened]
     before = [run.scores.protocols[name].metrics[METRIC] for run in opened]
     after = [

@@ -33,12 +33,13 @@ from PIL import Image
 
 from maskwise.benchmarks import Benchmark
 from maskwise.datasets import load_dataset
-from maskwise.errors import MaskwiseError, StoreError
+from maskwise.errors import MaskwiseError, StoreError, UnknownNameError
 from maskwise.harness.score import score
-from maskwise.registry import BENCHMARKS
+from maskwise.registry import BENCHMARKS, PROTOCOLS
 from maskwise.runs.tables import MAIN_METRICS
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
+from maskwise.terminal import safe_text
 
 Doc = Mapping[str, Any]
 
@@ -124,8 +125,9 @@ def write_tasks(folder: Path, datasets: Mapping[str, Dataset]) -> list[str]:
         protocols = _protocols(dataset.manifest.about.get("protocol"))
         protocols_used |= set(protocols)
         _write_rows(folder / "data" / f"{name}.parquet", dataset, protocols)
-        comment = f"# {len(dataset)} questions of {dataset.path.absolute()}"
-        _write_task(folder, name, f"The dataset {dataset.name}", comment, protocols)
+        comment = f"# {len(dataset)} questions of {_one_line(dataset.path.absolute())}"
+        title = f"The dataset {_one_line(dataset.name)}"
+        _write_task(folder, name, title, comment, protocols)
         tasks.append(name)
     for benchmark_name, benchmark in BENCHMARKS.load_all(Benchmark).items():
         name = _task_name(benchmark_name)
@@ -136,11 +138,11 @@ def write_tasks(folder: Path, datasets: Mapping[str, Dataset]) -> list[str]:
         comment = (
             "# Its data are not here yet:\n"
             f"#   maskwise read {benchmark_name} PATH --out {benchmark_name}\n"
-            f"#   maskwise lmms-eval {benchmark_name} --out {folder}"
+            f"#   maskwise lmms-eval {benchmark_name} --out {_one_line(folder)}"
         )
         _write_task(folder, name, benchmark.title, comment, protocols)
     aggregations = [
-        f'{_metric_name(protocol, metric)} = aggregation("{protocol}", "{metric}")'
+        f"{_metric_name(protocol, metric)} = aggregation({protocol!r}, {metric!r})"
         for protocol in sorted(protocols_used)
         for metric in MAIN_METRICS
     ]
@@ -162,9 +164,21 @@ def _identifier(text: str) -> str:
     return re.sub(r"\W+", "_", text.replace("+", "_plus"))
 
 
+def _one_line(text: object) -> str:
+    """The text as the rest of a comment: whatever a dataset is called, nothing of it is read as YAML."""
+    return safe_text(" ".join(str(text).split()))
+
+
 def _protocols(official: str | None) -> list[str]:
-    """The protocol of the authors, if there is one, and `strict`."""
-    return [STRICT] if official in (None, STRICT) else [str(official), STRICT]
+    """The protocol of the authors, if there is one, and `strict`.
+
+    What the manifest of a dataset says becomes Python code of `utils.py`, so that only known names are taken.
+    """
+    if official in (None, STRICT):
+        return [STRICT]
+    if official not in PROTOCOLS.names():
+        raise UnknownNameError("protocol", str(official), PROTOCOLS.names())
+    return [official, STRICT]
 
 
 def _write_rows(path: Path, dataset: Dataset, protocols: Sequence[str]) -> None:

@@ -38,6 +38,10 @@ TASK_TYPE = "image-segmentation"
 HUB = "hf:"
 """Beginning of a target on the hub: `hf:OWNER/NAME`."""
 
+MAX_NAME = 60
+"""Characters of a file name without its ending: file systems allow 255 bytes, and a character has up to four. The end
+names the run."""
+
 DIGITS = 6
 """Decimals of published values: intervals are wider than 1e-6."""
 
@@ -102,7 +106,9 @@ def publish(run: Run, target: str, publication: Publication) -> list[str]:
 
 def write_results(run: Run, folder: Path, publication: Publication) -> list[Path]:
     """Write the files of the hub and of Every Eval Ever below a folder; returns their paths."""
-    name = re.sub(r"[^\w.-]+", "-", f"{run.info.dataset.name}-{run.name}")
+    name = re.sub(r"[^\w.-]+", "-", f"{run.info.dataset.name}-{run.name}")[
+        -MAX_NAME:
+    ].lstrip(".-")
     results = folder / ".eval_results" / f"{name}.yaml"
     records = folder / "every_eval_ever" / f"{name}.json"
     entries = to_eval_results(run, publication)

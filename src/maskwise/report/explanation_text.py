@@ -13,8 +13,9 @@ from maskwise.report.formatting import (
     format_p,
     format_value,
 )
-from maskwise.report.ladder_text import escape_markdown, markdown_table
+from maskwise.report.ladder_text import markdown_table
 from maskwise.report.metric_labels import slice_label
+from maskwise.terminal import safe_markdown
 
 COLUMNS = ("fault", "lost", "interval", "any order", "questions", "meaning")
 DIFFERENCE_COLUMNS = (
@@ -101,9 +102,9 @@ def describe_explanation(explanation: Explanation) -> str:
 def explanation_to_markdown(explanation: Explanation) -> str:
     """The waterfall and its slices as tables."""
     lines = [
-        f"# Why {escape_markdown(explanation.run)} loses points",
+        f"# Why {safe_markdown(explanation.run)} loses points",
         "",
-        f"{describe_explanation(explanation)} {escape_markdown(explanation.dataset)}, "
+        f"{describe_explanation(explanation)} {safe_markdown(explanation.dataset)}, "
         f"{explanation.samples} questions about {explanation.images} images.",
         "",
         METHOD,
@@ -122,7 +123,7 @@ def explanation_to_markdown(explanation: Explanation) -> str:
             )
             for group in groups
         ]
-        title = f"## {escape_markdown(slice_label(slicing))}"
+        title = f"## {safe_markdown(slice_label(slicing))}"
         lines += ["", title, "", *markdown_table(head, rows)]
     return _join(lines)
 
@@ -132,9 +133,9 @@ def difference_to_markdown(difference: ExplanationDifference) -> str:
     lines = [
         "# Why two runs lose points",
         "",
-        f"A: {escape_markdown(difference.a.run)}. {describe_explanation(difference.a)}",
+        f"A: {safe_markdown(difference.a.run)}. {describe_explanation(difference.a)}",
         "",
-        f"B: {escape_markdown(difference.b.run)}. {describe_explanation(difference.b)}",
+        f"B: {safe_markdown(difference.b.run)}. {describe_explanation(difference.b)}",
         "",
         METHOD,
         "",

@@ -24,7 +24,7 @@ from maskwise.runs.ladder import (
 )
 from maskwise.runs.schema import MetricValue
 from maskwise.runs.tables import MAIN_METRICS
-from maskwise.terminal import safe_cell
+from maskwise.terminal import safe_cell, safe_markdown
 
 CSV_COLUMNS = (
     "run",
@@ -47,7 +47,7 @@ def ladder_to_markdown(ladder: Ladder) -> str:
     """One table per run, then spreads, rank swaps, rules that do not apply, and the sentences to quote."""
     dataset = ladder.dataset
     lines = [
-        f"# {escape_markdown(dataset.name)} under {len(ladder.rules)} rules",
+        f"# {safe_markdown(dataset.name)} under {len(ladder.rules)} rules",
         "",
         f"{describe_ladder_questions(ladder)} Values are percent with {100 * ladder.level:g} % intervals over images. "
         f"maskwise {ladder.maskwise}.",
@@ -55,7 +55,7 @@ def ladder_to_markdown(ladder: Ladder) -> str:
     for run in ladder.runs:
         lines += [
             "",
-            f"## {escape_markdown(run.name)}",
+            f"## {safe_markdown(run.name)}",
             "",
             *ladder_table(ladder, run),
             "",
@@ -64,17 +64,15 @@ def ladder_to_markdown(ladder: Ladder) -> str:
     swaps = [describe_swap(swap) for swap in ladder.swaps]
     if len(ladder.runs) > 1:
         lines += ["", "## Order of the runs", ""]
-        lines += [f"- {escape_markdown(text)}" for text in swaps] or [NO_SWAP]
+        lines += [f"- {safe_markdown(text)}" for text in swaps] or [NO_SWAP]
     if ladder.not_applicable:
         lines += ["", "## Rules that do not apply", ""]
         lines += [
-            f"- {name}: {escape_markdown(reason)}"
+            f"- {name}: {safe_markdown(reason)}"
             for name, reason in ladder.not_applicable.items()
         ]
     lines += ["", "## To quote", ""]
-    lines += [
-        f"- {rule.name}: {escape_markdown(rule.sentence)}" for rule in ladder.rules
-    ]
+    lines += [f"- {rule.name}: {safe_markdown(rule.sentence)}" for rule in ladder.rules]
     return "\n".join([*lines, ""])
 
 
@@ -219,11 +217,5 @@ def _with_interval(metric: MetricValue) -> str:
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A Markdown table; cells are escaped."""
-    lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
+    lines = ["| " + " | ".join(map(safe_markdown, row)) + " |" for row in rows]
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
-
-
-def escape_markdown(text: str) -> str:
-    """The text on one line, with what Markdown would take for markup escaped."""
-    flat = " ".join(text.split())
-    return "".join("\\" + sign if sign in "\\`*{}<>|" else sign for sign in flat)

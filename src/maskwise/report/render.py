@@ -18,17 +18,22 @@ from maskwise.report.formatting import (
 )
 from maskwise.report.metric_labels import slice_label
 from maskwise.report.overlay import PALETTE
+from maskwise.terminal import safe_text
 
 STRIPE_ANGLES = (45, -45, 68, -22)
 """Stripe directions of hidden parts by region, as in overlays."""
 
 
 def render(template: str, script: str = "page.js", **context: Any) -> str:
-    """A page as text. All texts of the context are escaped; the page can load nothing and run only its own script."""
+    """A page as text. All texts of the context are escaped; the page can load nothing and run only its own script.
+
+    Control characters are shown escaped: people also look at pages in a terminal, and marks that reverse the direction
+    of writing would change what stands beside them.
+    """
     environment = _environment()
     source = _source(environment, script)
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode("ascii")
-    return environment.get_template(template).render(
+    page = environment.get_template(template).render(
         style=_source(environment, "style.css"),
         script=source,
         script_hash=digest,
@@ -39,6 +44,7 @@ def render(template: str, script: str = "page.js", **context: Any) -> str:
         ],
         **context,
     )
+    return safe_text(page)
 
 
 def _environment() -> Environment:

@@ -37,6 +37,7 @@ from maskwise.runs import Run
 from maskwise.runs.judgments import Calibration, read_judgments, read_pairs
 from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS
+from maskwise.terminal import safe_markdown
 
 FORMAT = "maskwise report 3"
 
@@ -199,8 +200,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _escape(text: str, limit: int = 2 * MAX_NAME) -> str:
     """The text on one line, with Markdown's special characters escaped."""
-    flat = shorten(" ".join(text.split()), limit)
-    return "".join("\\" + sign if sign in "\\`*_{}[]<>#|!&~" else sign for sign in flat)
+    return safe_markdown(shorten(" ".join(text.split()), limit))
 
 
 def run_to_summary(run: Run) -> dict[str, Any]:

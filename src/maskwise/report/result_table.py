@@ -12,7 +12,6 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Literal
 
 from maskwise.errors import ProtocolError, UnknownNameError
@@ -32,7 +31,7 @@ from maskwise.report.rule_groups import (
 )
 from maskwise.runs import Run
 from maskwise.runs.schema import MetricValue
-from maskwise.terminal import safe_cell, safe_text
+from maskwise.terminal import safe_cell, safe_markdown, safe_text
 
 TableFormat = Literal["latex", "csv", "markdown", "html"]
 Spread = Literal["interval", "plusminus", "none"]
@@ -46,7 +45,6 @@ LATEX_SPECIAL = {
     "−": "$-$",
     "±": r"$\pm$",
 }
-MARKDOWN_SPECIAL = {"\\": "\\\\", "|": "\\|", "*": "\\*", "_": "\\_", "`": "\\`"}
 
 
 @dataclass(frozen=True)
@@ -312,21 +310,21 @@ def table_to_markdown(table: ResultTable) -> str:
     has_rules = len(table.groups) > 1
     head = ["", *(["rule"] if has_rules else []), *table.columns]
     lines = [
-        f"**{_markdown(table.caption)}**",
+        f"**{safe_markdown(table.caption)}**",
         "",
-        "| " + " | ".join(_markdown(text) for text in head) + " |",
+        "| " + " | ".join(safe_markdown(text) for text in head) + " |",
         "|" + "---|" * len(head),
     ]
     for _, rows in table.groups:
         for row in rows:
-            cells = [_markdown(_row_name(row))]
+            cells = [safe_markdown(_row_name(row))]
             if has_rules:
-                cells.append(_markdown(row.rule.label))
+                cells.append(safe_markdown(row.rule.label))
             for cell in row.cells:
                 shown = f"**{cell.text}**" if cell.bold else cell.text
                 cells.append(f"{shown} {cell.spread}".strip())
             lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", *[f"- {_markdown(note)}" for note in table.footnotes]]
+    lines += ["", *[f"- {safe_markdown(note)}" for note in table.footnotes]]
     return "\n".join(lines) + "\n"
 
 
@@ -363,10 +361,7 @@ def _row_name(row: ResultRow) -> str:
 
 
 def _latex(text: str) -> str:
-    safe = safe_text(text)
-    return "".join(LATEX_SPECIAL.get(character, character) for character in safe)
-
-
-def _markdown(text: str) -> str:
-    escaped = "".join(MARKDOWN_SPECIAL.get(character, character) for character in text)
-    return escape(escaped, quote=False)
+    safe = safe_text(" ".join(text.split()))
+    escaped = "".join(LATEX_SPECIAL.get(character, character) for character in safe)
+    # After the end of a row LaTeX takes a bracket or an asterisk for an option of that end.
+    return "{}" + escaped if escaped.startswith(("[", "*")) else escaped

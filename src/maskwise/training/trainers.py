@@ -81,8 +81,12 @@ def with_execution(config: msgspec.Struct, **options: Any) -> Any:
     return replace(config, execution=replace(execution, **given))
 
 
-def trainer_of_run(run: Path) -> Trainer:
-    """The trainer that wrote a run's folder."""
+def trainer_of_run(run: Path, code: str | None = None) -> Trainer:
+    """The trainer that wrote a run's folder.
+
+    code: the `package.module:attribute` that the user allows to run. A run may come from somebody else, so what its
+    files name is imported only where the user says the same.
+    """
     path = run / "config.json"
     if not path.exists():
         raise MaskwiseError(
@@ -93,6 +97,11 @@ def trainer_of_run(run: Path) -> Trainer:
     except ValueError as error:
         raise MaskwiseError(f"{path}: {error}") from None
     name = content.get("model", DEFAULT) if isinstance(content, dict) else None
+    is_code = ":" in str(name) and name not in TRAINERS.names()
+    if is_code and name != code:
+        raise ConfigError(
+            f"{path} names the trainer {name}, which is Python code; if you trust it, repeat with --trainer {name}"
+        )
     return find_trainer(name, where=str(path))
 
 
