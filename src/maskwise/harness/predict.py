@@ -280,6 +280,7 @@ class PredictionSession:
                 f"{retry} is an unfinished retry: --retry-failed finishes it",
                 stacklevel=2,
             )
+        self.worker.dataset.check_unchanged()
         self._record_predicted(evaluation)
         return self._summarize(progress, resumed=completed.samples)
 

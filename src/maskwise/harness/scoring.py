@@ -156,6 +156,8 @@ def compute_scores(
         name: estimate_others(protocol_scores, truth.cluster, level)
         for name, protocol_scores in scores.items()
     }
+    # The truth was read while the measuring went on, from files that others may change.
+    dataset.check_unchanged()
     return ScoreResult(
         dataset=dataset,
         predictions=source,

@@ -133,7 +133,8 @@ class Worker:
             raise
 
     def load(self, item: PlannedImage) -> LoadedImage:
-        """Read and decode an image and its samples."""
+        """Read and decode an image and its samples. StoreError if the dataset was changed since it was opened."""
+        self.dataset.check_unchanged()
         try:
             image: Image.Image | str = self.dataset.open_image(item.image)
         except DATASET_ERRORS as error:

@@ -36,9 +36,11 @@ from maskwise.store.columns import (
     SampleColumns,
 )
 from maskwise.store.folder import (
+    MANIFEST,
     MASK_KINDS,
     TABLES,
     FileFacts,
+    FileStamp,
     Manifest,
     check_files,
     check_hash,
@@ -46,6 +48,7 @@ from maskwise.store.folder import (
     open_table,
     read_manifest,
     staged,
+    stamp_files,
     write_manifest,
 )
 
@@ -72,6 +75,7 @@ class Dataset:
         regions: RegionColumns,
         samples: SampleColumns,
         image_root: Path | None,
+        stamps: dict[str, FileStamp],
     ) -> None:
         self.path = path
         self.manifest = manifest
@@ -79,6 +83,7 @@ class Dataset:
         self.images = images
         self.regions = regions
         self.samples = samples
+        self._stamps = stamps
 
     @classmethod
     def open(
@@ -94,6 +99,7 @@ class Dataset:
         folder = Path(path)
         manifest = read_manifest(folder)
         suffix = check_files(folder, manifest)
+        stamps = stamp_files(folder, manifest)
         tables = {
             name: open_table(folder / f"{name}{suffix}", schema)
             for name, schema in TABLES.items()
@@ -127,6 +133,7 @@ class Dataset:
             regions=regions,
             samples=samples,
             image_root=None if root is None else folder / root,
+            stamps=stamps,
         )
 
     @property
@@ -275,6 +282,7 @@ class Dataset:
             regions=self.regions,
             samples=samples,
             image_root=self.image_root,
+            stamps=self._stamps,
         )
 
     # -- images and regions
@@ -428,6 +436,35 @@ class Dataset:
             ) from error
 
     # -- integrity and copies
+
+    def check_unchanged(self) -> None:
+        """Raise StoreError if another program changed the folder since it was opened.
+
+        The tables are mapped into memory: what reads them would mix old and new rows, and dies of a signal where a file
+        became shorter. A file with another time or place is hashed: one that was only copied or touched is the same.
+        """
+        try:
+            self._check_stamps()
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} changed while it was used: {error}; restore it and repeat the command"
+            ) from None
+
+    def _check_stamps(self) -> None:
+        for name, stamp in stamp_files(self.path, self.manifest).items():
+            if stamp == self._stamps[name]:
+                continue
+            path = self.path / name
+            if name == MANIFEST:
+                is_same = read_manifest(self.path) == self.manifest
+            else:
+                is_same = file_facts(path) == self.manifest.files[name]
+            if not is_same:
+                raise StoreError(
+                    f"{path} changed while it was used; restore it and repeat the command, "
+                    "or use the new version with another --out"
+                )
+            self._stamps[name] = stamp
 
     def verify(self) -> None:
         """Read every byte: compare the sha256 of each file with the manifest, and check the tables."""

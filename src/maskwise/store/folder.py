@@ -109,6 +109,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     about: dict[str, str] = {}
 
 
+FileStamp = tuple[int, int, int]
+"""Inode, size and time of the last change."""
+
+
 def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     """Read the manifest of a dataset folder and check its schema version."""
     path = Path(folder) / MANIFEST
@@ -154,6 +158,15 @@ def check_files(folder: Path, manifest: Manifest) -> str:
                 f"{path} has {path.stat().st_size} bytes; the manifest says {facts.bytes}"
             )
     return suffix
+
+
+def stamp_files(folder: Path, manifest: Manifest) -> dict[str, FileStamp]:
+    """What tells without reading whether the manifest and the tables of a folder are still the same files."""
+    stamps = {}
+    for name in (MANIFEST, *manifest.files):
+        stat = (folder / name).stat()
+        stamps[name] = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    return stamps
 
 
 def check_hash(path: Path, facts: FileFacts) -> None:

@@ -127,19 +127,42 @@ class StageCheckpoints:
         value = validation_value(metrics)
         if value is None:
             return
-        folder = self.folder / "best"
+        folder = self.folder / BEST
         best = read_best(folder)
+        # All processes have read it before the first one replaces it, so that they decide the same.
+        self.accelerator.wait_for_everyone()
         if best is not None and value <= best:
             return
         weights = self._result()
         if self.accelerator.is_main_process:
-            # The value comes last: without it the weights do not count.
-            (folder / "state.json").unlink(missing_ok=True)
-            write_tensors(folder / "model.safetensors", weights)
             state = {"step": step, "metric": BEST_METRIC, "value": value}
-            with atomic_write(folder / "state.json") as file:
-                file.write(json.dumps(state).encode())
+            try:
+                self._replace_best(weights, state)
+            except OSError as error:
+                raise MaskwiseError(
+                    f"{folder}: the best weights, of step {step}, cannot be written: {error}; those before are kept, "
+                    "and repeating the command continues from the last checkpoint"
+                ) from error
         self.accelerator.wait_for_everyone()
+
+    def _replace_best(
+        self, weights: Mapping[str, Tensor], state: Mapping[str, Any]
+    ) -> None:
+        """Write the best weights under another name first: what interrupts this leaves those before."""
+        partial = self.folder / "best.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            write_tensors(partial / "model.safetensors", weights)
+            with atomic_write(partial / "state.json") as file:
+                file.write(json.dumps(state).encode())
+        except OSError:
+            # What is incomplete would take the space that is missing.
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        # A kill between these leaves none: the run continues before this step and writes the same weights again.
+        shutil.rmtree(self.folder / BEST, ignore_errors=True)
+        os.replace(partial, self.folder / BEST)
+        sync_folder(self.folder)
 
     def _result(self) -> dict[str, Tensor]:
         """The weights that the stage would end with now."""
@@ -214,9 +237,16 @@ def validation_value(metrics: Mapping[str, float]) -> float | None:
 
 
 def read_best(folder: Path) -> float | None:
-    """The metric of the best checkpoint so far; None if there is none."""
+    """The metric of the best checkpoint so far; None if there is none. MaskwiseError names a damaged one."""
     path = folder / "state.json"
-    return float(json.loads(path.read_bytes())["value"]) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        return float(json.loads(path.read_bytes())["value"])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise MaskwiseError(
+            f"{path} is damaged: {error}; delete the folder {folder} to choose the best weights anew"
+        ) from None
 
 
 def find_stage_weights(

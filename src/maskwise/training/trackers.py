@@ -18,7 +18,9 @@ import psutil
 import torch
 from torch import Tensor
 
+from maskwise.errors import MaskwiseError
 from maskwise.registry import TRACKERS
+from maskwise.store.atomic import atomic_write
 
 DIGITS = 6
 """Significant digits of the values in JSON lines: enough to compare runs, short enough to read. Not decimals: a
@@ -52,11 +54,27 @@ class JsonLinesTracker:
         self, folder: Path, stage: str, step: int, config: Mapping[str, Any]
     ) -> None:
         self.path = folder / f"{stage}.jsonl"
-        written = []
-        if self.path.exists():
-            written = self.path.read_text().splitlines(keepends=True)
-        kept = [line for line in written if json.loads(line)["step"] <= step]
-        self.path.write_text("".join(kept))
+        kept = [line for line in self._read_lines() if json.loads(line)["step"] <= step]
+        with atomic_write(self.path) as file:
+            file.write("".join(kept).encode())
+
+    def _read_lines(self) -> list[str]:
+        """The lines of an earlier attempt; MaskwiseError names one that is damaged."""
+        if not self.path.exists():
+            return []
+        lines = self.path.read_text(errors="replace").splitlines(keepends=True)
+        if lines and not lines[-1].endswith("\n"):
+            # A full disk or a power failure cut it off.
+            lines.pop()
+        for number, line in enumerate(lines, 1):
+            try:
+                json.loads(line)["step"] + 0
+            except (ValueError, LookupError, TypeError, RecursionError):
+                raise MaskwiseError(
+                    f"{self.path}, line {number}: expected a JSON object with a step, found {line[:MAX_QUOTE]!r}; "
+                    "delete the line to continue the run"
+                ) from None
+        return lines
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Append a line."""
@@ -67,6 +85,9 @@ class JsonLinesTracker:
     def close(self) -> None:
         """Nothing is open between two lines."""
 
+
+MAX_QUOTE = 80
+"""Characters of a damaged line that an error message quotes."""
 
 DEFAULT = ("tensorboard",)
 """The trackers of every run beside JSON lines, as names of `maskwise.registry.TRACKERS`."""
