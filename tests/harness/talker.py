@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -55,6 +56,12 @@ def crash(request: Request) -> None:
 
 def die_of_a_signal(request: Request) -> None:
     os.kill(os.getpid(), 9)
+
+
+def stop(request: Request) -> None:
+    """As when its terminal is paused: it neither answers nor ends when it is asked to."""
+    print("not in time", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def say_garbage_first(request: Request) -> None:
@@ -150,6 +157,7 @@ WAYS = {
     "slow": dawdle,
     "crash": crash,
     "killed": die_of_a_signal,
+    "stop": stop,
     "garbage": say_garbage_first,
     "half": say_half,
     "bytes": say_bytes,

@@ -23,6 +23,7 @@ WAYS = {
     "silent": "closed its standard output",
     "crash": "ended with exit code 3",
     "hang": "did not respond within 600 seconds per question and was killed",
+    "stop": "did not respond within 600 seconds per question and was killed",
     "killed": "ended by SIGKILL",
     "garbage": "'epoch 1/10 loss 0.3'",
     "half": "the response is invalid",
