@@ -41,12 +41,15 @@ CONTEXT.set_forkserver_preload(["tests.harness.fakes", "maskwise.cli.main", __na
 
 
 def attempt(
-    dataset: str, out: str, model: str, options: dict[str, Any], on: str
+    dataset: str, out: str, model: str, options: dict[str, Any], ray: dict[str, str]
 ) -> None:
+    """ray: the variables with which a Ray is joined, and its `address`; empty for the local engine."""
     engine = EngineOptions()
-    if on:
+    if ray:
+        # The forkserver may be older than the Ray, and does not know how to sign in.
+        os.environ.update(ray)
         engine = EngineOptions(
-            engine="ray", workers=2, ray_address=on, cpus_per_worker=0.5
+            engine="ray", workers=2, ray_address=ray["address"], cpus_per_worker=0.5
         )
     evaluate(model, dataset, out, options=options, protocols=["union"], engine=engine)
 
@@ -85,7 +88,7 @@ def test_killed_runs_end_with_the_same_bytes(kind: str, tmp_path: Path) -> None:
     ]
     options: dict[str, Any] = {"sleep": PAUSE}
     model = f"{FAKES}:Painter"
-    address = ""
+    joined: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
         if kind == "batch":
             model, options = f"{BATCHING}:BatchPainter", {"batch_size": 5}
@@ -96,8 +99,11 @@ def test_killed_runs_end_with_the_same_bytes(kind: str, tmp_path: Path) -> None:
             model, options = stack.enter_context(served_painter()), {}
         elif kind == "ray":
             address = stack.enter_context(own_ray())
-        attempt(str(dataset), str(tmp_path / "whole"), model, options, "")
-        killed, runs = kill_attempts(tmp_path, dataset, kind, (model, options, address))
+            joined = {key: os.environ[key] for key in os.environ if key[:4] == "RAY_"}
+            joined["address"] = address
+        attempt(str(dataset), str(tmp_path / "whole"), model, options, {})
+        arguments = (model, options, joined)
+        killed, runs = kill_attempts(tmp_path, dataset, kind, arguments)
     print(f"{kind}: {killed} kills of {runs} runs")
     assert killed >= KILLS
     if kind == "command":
@@ -105,7 +111,10 @@ def test_killed_runs_end_with_the_same_bytes(kind: str, tmp_path: Path) -> None:
 
 
 def kill_attempts(
-    folder: Path, dataset: Path, kind: str, arguments: tuple[str, dict[str, Any], str]
+    folder: Path,
+    dataset: Path,
+    kind: str,
+    arguments: tuple[str, dict[str, Any], dict[str, str]],
 ) -> tuple[int, int]:
     """Kill attempts at random moments, run after run; each run ends with the bytes of the whole one."""
     chance = np.random.default_rng(28)
