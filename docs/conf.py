@@ -20,6 +20,9 @@ myst_heading_anchors = 4
 # A code block without a language is shown as it is.
 highlight_language = "none"
 
+# `--limit` stays two hyphens, and quotes of commands stay straight.
+smartquotes = False
+
 # Shortened JSON ("...") is shown as it is.
 suppress_warnings = ["misc.highlighting_failure"]
 

@@ -36,6 +36,11 @@ def test_documents_outside_the_folder_are_pages(site: Path) -> None:
     assert "make test" in contributing
 
 
+def test_options_keep_their_hyphens(site: Path) -> None:
+    page = (site / "reference" / "cli" / "evaluate.html").read_text("utf-8")
+    assert "Which images --limit draws" in page
+
+
 def test_the_search_index_has_the_words_of_pages(site: Path) -> None:
     index = (site / "searchindex.js").read_text("utf-8")
     assert "benchmarks/rules/visionreasoner" in index
