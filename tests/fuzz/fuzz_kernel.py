@@ -401,6 +401,8 @@ def case_encode(rng: Rng) -> Case:
     planes = (rng.random((count, height, width)) < rng.random()).astype(
         np.uint8
     ) * rng.integers(1, 256, dtype=np.uint8)
+    if planes.size and rng.random() < 0.3:
+        planes.flat[rng.integers(0, planes.size)] = rng.integers(0, 256)
     columns = bool(rng.integers(0, 2))
     dense = np.ascontiguousarray(planes.transpose(0, 2, 1)) if columns else planes
     if rng.random() < 0.9:

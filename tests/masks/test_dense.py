@@ -1,5 +1,7 @@
 """Dense input: bools, 0 and 1, 0 and 255; floats with a threshold. Everything else is refused and named."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,9 @@ from PIL import Image
 from maskwise.errors import MaskError
 from maskwise.masks import Mask, Masks
 from tests.masks.drawn import Planes, planes
+
+Order = Literal["C", "F"]
+Size = tuple[int, int]
 
 INTEGERS = [
     np.int8,
@@ -78,6 +83,38 @@ def test_integers_other_than_0_1_255_are_named(
 def test_1_and_255_together_are_ambiguous() -> None:
     with pytest.raises(MaskError, match="found 0, 1, 255"):
         Mask.from_dense(np.array([[0, 1], [255, 0]], np.uint8))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("size", [(1, 5), (7, 64), (64, 65), (90, 130), (333, 57)])
+def test_planes_longer_than_a_block_of_pixels(order: Order, size: Size) -> None:
+    rng = np.random.default_rng(sum(size))
+    for share in (0.0, 0.001, 0.5, 0.999, 1.0):
+        plane = np.asarray(rng.random(size) < share, order=order)
+        assert np.array_equal(Mask.from_dense(plane).to_dense(), plane)
+        for value in (1, 255):
+            grey = plane * np.uint8(value)
+            assert np.array_equal(Mask.from_dense(grey).to_dense(), plane)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("size", [(3, 4), (80, 64), (90, 131)])
+def test_an_unexpected_value_is_found_wherever_it_is(order: Order, size: Size) -> None:
+    for place in range(0, size[0] * size[1], 7):
+        for around, value in ((1, 255), (255, 1), (1, 2), (255, 128)):
+            plane = np.full(size, around, np.uint8, order=order)
+            plane.flat[place] = value
+            with pytest.raises(MaskError, match=f"found .*{value}"):
+                Mask.from_dense(plane)
+
+
+def test_planes_read_by_different_threads_must_hold_the_same_two_values() -> None:
+    planes = np.zeros((2, 3, 4), np.uint8)
+    planes[0, 1] = 1
+    assert Masks.from_dense(planes, threads=2).area().tolist() == [4, 0]
+    planes[1, 2] = 255
+    with pytest.raises(MaskError, match="found 0, 1, 255"):
+        Masks.from_dense(planes, threads=2)
 
 
 def test_many_values_are_shortened() -> None:

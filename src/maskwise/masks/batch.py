@@ -1,6 +1,8 @@
 """A batch of masks as columns: one buffer of run-length strings, where each begins and ends, and its size."""
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast, overload
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maskwise.arrays import BoolArray, Int32Array, Int64Array, UInt8Array
 from maskwise.errors import MaskError
-from maskwise.masks.dense import to_planes
+from maskwise.masks.dense import expect_binary, order_planes, to_planes
 from maskwise.masks.display import plane_to_png
 from maskwise.masks.integers import (
     check_size,
@@ -182,20 +184,18 @@ class Masks:
         array = to_planes(planes, 3, threshold=threshold)
         count, height, width = array.shape
         check_size(height, width)
-        column_major = (
-            array.transpose(0, 2, 1).flags.c_contiguous and not array.flags.c_contiguous
-        )
-        contiguous = (
-            array.transpose(0, 2, 1) if column_major else np.ascontiguousarray(array)
-        )
+        ordered, column_major = order_planes(array)
         size = to_sizes((height, width), count)
 
-        def encode(rows: slice) -> "Masks":
-            return cls._made(
-                kernel.encode(contiguous[rows], height, width, column_major), size[rows]
+        def encode(rows: slice) -> tuple["Masks", int]:
+            data, stop, beyond = kernel.encode(
+                ordered[rows], height, width, column_major
             )
+            return cls._made((data, stop), size[rows]), beyond
 
-        return cls.concat(_map_rows(encode, count, threads)) if count else cls.none()
+        parts = _map_rows(encode, count, threads) if count else []
+        expect_binary(array, functools.reduce(operator.or_, (p[1] for p in parts), 0))
+        return cls.concat([masks for masks, _ in parts]) if parts else cls.none()
 
     @classmethod
     def from_arrow(cls, column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "Masks":
@@ -568,13 +568,11 @@ class Masks:
 
 def _map_rows(work: Callable[[slice], T], count: int, threads: int) -> list[T]:
     """Run work on slices of the rows, in parallel if threads > 1; an error names the row of the whole batch."""
-    parallel = to_integer(threads, "threads", low=1)
-    bounds = (
-        np.linspace(0, count, max(1, min(parallel, count)) + 1).astype(int).tolist()
-    )
+    parallel = min(to_integer(threads, "threads", low=1), count)
+    if parallel <= 1:
+        return [_run(work, slice(0, count))]
+    bounds = np.linspace(0, count, parallel + 1).astype(int).tolist()
     parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]
-    if len(parts) == 1:
-        return [_run(work, parts[0])]
     with ThreadPoolExecutor(len(parts)) as pool:
         return list(pool.map(lambda rows: _run(work, rows), parts))
 

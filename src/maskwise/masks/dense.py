@@ -1,13 +1,13 @@
 """Dense planes from outside: which pixels are foreground, without guessing."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from maskwise.arrays import NumberArray, UInt8Array
+from maskwise.arrays import BoolArray, NumberArray, UInt8Array
 from maskwise.errors import MaskError
-from maskwise.masks.kernel import kernel
+from maskwise.masks.kernel import BEYOND_1, BEYOND_255
 
 MAX_NAMED_VALUES = 6
 """Unexpected values that an error message lists."""
@@ -63,8 +63,8 @@ def _stack_columns(planes: Sequence[NumberArray]) -> NumberArray:
 
 def to_planes(
     values: Any, dimensions: int, *, threshold: float | None = None
-) -> UInt8Array:
-    """uint8 of the same shape and memory layout: nonzero is foreground.
+) -> BoolArray | UInt8Array:
+    """Bools of the same shape and memory layout, or uint8 whose values `expect_binary` still has to check.
 
     Bools are taken as they are. Integers must be 0 and 1, or 0 and 255. Floats need a `threshold`, and foreground is
     what lies above it; with a threshold integers may have any value. MaskError names unexpected values.
@@ -76,16 +76,42 @@ def to_planes(
     if threshold is not None:
         return _above(array, threshold)
     if array.dtype == np.bool_:
-        return array.view(np.uint8)
+        return array
+    if array.dtype == np.uint8:
+        return array
     if array.dtype.kind == "f" and array.size:
         raise MaskError(
             f"an array of {array.dtype} needs a threshold, for example 0.5 for probabilities or 0 for logits"
         )
     if not _is_binary(array):
-        raise MaskError(
-            f"expected a mask of 0 and 1, or of 0 and 255; found {name_values(array)}"
-        )
-    return array if array.dtype == np.uint8 else np.not_equal(array, 0).view(np.uint8)
+        _refuse_values(array)
+    return np.not_equal(array, 0)
+
+
+def order_planes(planes: BoolArray | UInt8Array) -> tuple[UInt8Array, bool]:
+    """Planes (n, height, width) in contiguous memory, as `kernel.encode` takes them, and whether in column order.
+
+    Both memory orders of planes are taken as they are.
+    """
+    column_major = (
+        planes.transpose(0, 2, 1).flags.c_contiguous and not planes.flags.c_contiguous
+    )
+    ordered = (
+        planes.transpose(0, 2, 1) if column_major else np.ascontiguousarray(planes)
+    )
+    return ordered.view(np.uint8), column_major
+
+
+def expect_binary(planes: BoolArray | UInt8Array, beyond: int) -> None:
+    """MaskError if uint8 are neither 0 and 1 nor 0 and 255. beyond: what `kernel.encode` said of their values."""
+    if beyond == BEYOND_1 + BEYOND_255 and planes.dtype != np.bool_:
+        _refuse_values(planes)
+
+
+def _refuse_values(array: NumberArray) -> NoReturn:
+    raise MaskError(
+        f"expected a mask of 0 and 1, or of 0 and 255; found {name_values(array)}"
+    )
 
 
 def name_values(array: NumberArray) -> str:
@@ -103,9 +129,6 @@ def _is_binary(array: NumberArray) -> bool:
     """Whether all values are 0 and 1, or all are 0 and 255."""
     if not array.size:
         return True
-    if array.dtype == np.uint8:
-        # Any order of the pixels will do: the one of the memory needs no copy.
-        return kernel.is_binary(array.ravel(order="K"))
     low = int(array.min())
     high = int(array.max())
     if low < 0 or high not in (0, 1, 255):
@@ -113,9 +136,9 @@ def _is_binary(array: NumberArray) -> bool:
     return high < 255 or not bool(((array != 0) & (array != 255)).any())
 
 
-def _above(array: NumberArray, threshold: float) -> UInt8Array:
+def _above(array: NumberArray, threshold: float) -> BoolArray:
     if not isinstance(threshold, int | float | np.number) or not np.isfinite(threshold):
         raise MaskError(f"the threshold must be a finite number, got {threshold!r}")
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise MaskError("the array contains NaN")
-    return np.greater(array, threshold).view(np.uint8)
+    return np.greater(array, threshold)

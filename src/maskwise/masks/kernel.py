@@ -16,6 +16,9 @@ Strings = tuple[bytes, bytes]
 
 AND, OR, MINUS, XOR = range(4)
 
+BEYOND_1 = 1
+BEYOND_255 = 2
+
 
 class Kernel(Protocol):
     """The functions of a kernel. All raise MaskError naming the item if the input is malformed, and trust no length."""
@@ -59,13 +62,13 @@ class Kernel(Protocol):
     ) -> Strings:
         """One mask per polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
 
-    def is_binary(self, values: UInt8Array, /) -> bool:
-        """Whether all values of a contiguous array are 0 and 1, or all are 0 and 255."""
-
     def encode(
         self, dense: UInt8Array, height: int, width: int, column_major: bool, /
-    ) -> Strings:
-        """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is inside."""
+    ) -> tuple[bytes, bytes, int]:
+        """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is inside.
+
+        Third: BEYOND_1 if there is a value beside 0 and 1, plus BEYOND_255 if there is one beside 0 and 255.
+        """
 
     def decode(self, a: Batch, out: UInt8Array, /) -> None:
         """Fill out [n, width, height] with 0 and 1."""

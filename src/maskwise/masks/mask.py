@@ -9,7 +9,7 @@ import numpy as np
 from maskwise.arrays import BoolArray, Int64Array
 from maskwise.errors import MaskError
 from maskwise.masks.contours import chain_rings, trace_polygons
-from maskwise.masks.dense import to_planes
+from maskwise.masks.dense import expect_binary, order_planes, to_planes
 from maskwise.masks.display import plane_to_png
 from maskwise.masks.integers import check_size, to_int64, to_size
 from maskwise.masks.kernel import AND, MINUS, OR, XOR, Batch, Strings, kernel
@@ -106,12 +106,10 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
         """
         plane = to_planes(array, 2, threshold=threshold)
         height, width = to_size(plane.shape)
-        column_major = plane.flags.f_contiguous and not plane.flags.c_contiguous
-        contiguous = plane.T if column_major else np.ascontiguousarray(plane)
-        return _from_strings(
-            kernel.encode(contiguous[None], height, width, column_major),
-            (height, width),
-        )
+        ordered, column_major = order_planes(plane[None])
+        data, stop, beyond = kernel.encode(ordered, height, width, column_major)
+        expect_binary(plane, beyond)
+        return _from_strings((data, stop), (height, width))
 
     @staticmethod
     def from_rle(rle: Mapping[str, Any]) -> "Mask":

@@ -346,19 +346,12 @@ static PyObject *py_encode(PyObject *self, PyObject *arguments) {
     int64_t *stops = begin_strings(&call, args.count);
     if (!stops) return refuse_call(&call);
     WITHOUT_GIL(ok = rle_encode(&call.work, &args, stops))
-    return end_strings(&call, ok);
-}
-
-static PyObject *py_is_binary(PyObject *self, PyObject *dense) {
-    Call call = {0};
-    int binary;
-    const Py_buffer *view = get_buffer(&call, dense, 1, 0);
-    if (!view) return refuse_call(&call);
-    const uint8_t *values = view->buf;
-    size_t count = (size_t)view->len;
-    WITHOUT_GIL(binary = rle_is_binary(values, count))
+    if (!ok) return end_strings(&call, 0);
+    const Text *text = &call.work.text;
+    PyObject *result =
+        Py_BuildValue("(y#OI)", bytes_or_empty(text->at), (Py_ssize_t)text->count, call.stops, args.beyond);
     release_call(&call);
-    return PyBool_FromLong(binary);
+    return result;
 }
 
 static PyObject *py_runs(PyObject *self, PyObject *batch) {
@@ -604,7 +597,6 @@ static PyMethodDef methods[] = {
     {"from_runs", py_from_runs, METH_VARARGS, NULL},
     {"coordinates", py_coordinates, METH_O, NULL},
     {"from_polygons", py_from_polygons, METH_VARARGS, NULL},
-    {"is_binary", py_is_binary, METH_O, NULL},
     {"encode", py_encode, METH_VARARGS, NULL},
     {"decode", py_decode, METH_VARARGS, NULL},
     {"boundary", py_boundary, METH_VARARGS, NULL},

@@ -19,7 +19,15 @@ from scipy import ndimage
 from maskwise.arrays import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from maskwise.errors import MaskError
 from maskwise.masks.integers import MAX_PIXELS
-from maskwise.masks.kernel import AND, MINUS, OR, Batch, Strings
+from maskwise.masks.kernel import (
+    AND,
+    BEYOND_1,
+    BEYOND_255,
+    MINUS,
+    OR,
+    Batch,
+    Strings,
+)
 
 MAX_CHARACTERS = 7
 """Characters of one value: 35 bits are enough for a run of the largest frame and its sign."""
@@ -344,11 +352,9 @@ def _check_polygons(
         raise MaskError("polygon without points", first_empty)
 
 
-def is_binary(values: UInt8Array) -> bool:
-    return bool((values <= 1).all() or ((values == 0) | (values == 255)).all())
-
-
-def encode(dense: UInt8Array, height: int, width: int, column_major: bool) -> Strings:
+def encode(
+    dense: UInt8Array, height: int, width: int, column_major: bool
+) -> tuple[bytes, bytes, int]:
     shape = (width, height) if column_major else (height, width)
     # Frames without pixels cannot be counted by reshape.
     planes = dense.reshape(-1, *shape) if height * width else dense
@@ -359,7 +365,10 @@ def encode(dense: UInt8Array, height: int, width: int, column_major: bool) -> St
         columns_first = plane if column_major else plane.T
         start, stop = _stretches(columns_first)
         made.append(_write(Spans(start, stop, size[item : item + 1])))
-    return _join(made)
+    data, stops = _join(made)
+    beyond_1 = bool((dense > 1).any())
+    beyond_255 = bool(((dense != 0) & (dense != 255)).any())
+    return data, stops, BEYOND_1 * beyond_1 + BEYOND_255 * beyond_255
 
 
 def decode(a: Batch, out: UInt8Array) -> None:

@@ -629,7 +629,6 @@ int rle_strings(Work *work, StringsArgs *args) { return loops->strings(work, arg
 int rle_measure(Work *work, const MeasureArgs *args) { return loops->measure(work, args); }
 int rle_pair_areas(Work *work, const PairsArgs *args) { return loops->pair_areas(work, args); }
 int rle_boundary_areas(Work *work, const PairsArgs *args) { return loops->boundary_areas(work, args); }
-int rle_is_binary(const uint8_t *values, size_t count) { return loops->is_binary(values, count); }
 
 /* Every mask of b is read once and kept. */
 int rle_pairwise(Work *work, const PairsArgs *args) {
@@ -762,19 +761,48 @@ int rle_from_polygons(Work *work, const PolygonsArgs *args, int64_t *stops) {
     return 1;
 }
 
-/* The toggles of a plane in row order are grouped by column. */
-static int encode_rows(Work *work, const uint8_t *plane, size_t height, size_t width) {
-    if (!loops->row_toggles(plane, height, width, &work->toggles, &work->error)) return 0;
+/* A plane in column order: every pixel is compared with the one before it. */
+static int encode_columns(Work *work, const uint8_t *plane, size_t pixels, unsigned *beyond) {
+    Ends *found = &work->one, *out = &work->out;
+    if (!loops->find_toggles(plane, pixels, 1, found, beyond, &work->error)) return 0;
+    if (!reserve_ends(out, found->count + 4, &work->error)) return 0;
+    out->count = 0;
+    if (pixels && plane[0]) out->at[out->count++] = 0;
+    if (found->count) memcpy(out->at + out->count, found->at, found->count * sizeof(uint32_t));
+    out->count += found->count;
+    return finish_mask(out, pixels, &work->error);
+}
+
+/* A plane in row order: every pixel is compared with the one above it, those of the first row with the end of the
+ * column before. This reads memory in order; the toggles are then grouped by column. */
+static int encode_rows(Work *work, const uint8_t *plane, size_t height, size_t width, unsigned *beyond) {
+    Toggles *toggles = &work->toggles;
+    const Ends *found = &work->one;
+    if (!loops->find_toggles(plane, height * width, width, &work->one, beyond, &work->error)) return 0;
+    if (!reserve((void **)&toggles->at, &toggles->capacity, found->count + width, sizeof(uint64_t), &work->error))
+        return 0;
+    uint64_t *to = toggles->at;
+    for (size_t x = 0; height && x < width; x++) {
+        int before = x ? plane[(height - 1) * width + x - 1] != 0 : 0;
+        *to = (uint64_t)x << 32;
+        to += (plane[x] != 0) != before;
+    }
+    double inverse = 1.0 / (double)width;
+    for (size_t i = 0; i < found->count; i++) {
+        uint32_t row = quotient(found->at[i], inverse);
+        *to++ = (uint64_t)(found->at[i] - row * (uint32_t)width) << 32 | row;
+    }
+    toggles->count = (size_t)(to - toggles->at);
     return group_toggles(work, 0, width - 1, height) && finish_mask(&work->out, height * width, &work->error);
 }
 
-int rle_encode(Work *work, const EncodeArgs *args, int64_t *stops) {
+int rle_encode(Work *work, EncodeArgs *args, int64_t *stops) {
     size_t height = (size_t)args->size[0], width = (size_t)args->size[1], pixels = height * width;
     for (int64_t i = 0; i < args->count; i++) {
         const uint8_t *plane = args->planes + (size_t)i * pixels;
         work->error.item = i;
-        int ok = args->column_major ? loops->encode_columns(plane, pixels, &work->out, &work->error)
-                                    : encode_rows(work, plane, height, width);
+        int ok = args->column_major ? encode_columns(work, plane, pixels, &args->beyond)
+                                    : encode_rows(work, plane, height, width, &args->beyond);
         if (!ok || !write_mask(work, stops + i)) return 0;
     }
     return 1;

@@ -167,12 +167,16 @@ typedef struct {
     const int32_t *sizes;
 } PolygonsArgs;
 
+/* beyond: which values were seen beside 0 and 1 (BEYOND_1), and beside 0 and 255 (BEYOND_255). */
 typedef struct {
     int64_t count;
     const uint8_t *planes;
     int32_t size[2];
     int column_major;
+    unsigned beyond;
 } EncodeArgs;
+
+enum { BEYOND_1 = 1, BEYOND_255 = 2 };
 
 typedef struct {
     Batch a;
@@ -213,7 +217,6 @@ int rle_strings(Work *work, StringsArgs *args);
 int rle_measure(Work *work, const MeasureArgs *args);
 int rle_pair_areas(Work *work, const PairsArgs *args);
 int rle_boundary_areas(Work *work, const PairsArgs *args);
-int rle_is_binary(const uint8_t *values, size_t count);
 int rle_pairwise(Work *work, const PairsArgs *args);
 int rle_decode(Work *work, const DecodeArgs *args);
 int rle_runs(Work *work, const Batch *a, int64_t *stops); /* run lengths are appended to work->out */
@@ -222,7 +225,7 @@ int rle_combine(Work *work, const CombineArgs *args, int64_t *stops);
 int rle_merge(Work *work, const MergeArgs *args, int64_t *stops);
 int rle_from_runs(Work *work, const FromRunsArgs *args, int64_t *stops);
 int rle_from_polygons(Work *work, const PolygonsArgs *args, int64_t *stops);
-int rle_encode(Work *work, const EncodeArgs *args, int64_t *stops);
+int rle_encode(Work *work, EncodeArgs *args, int64_t *stops);
 int rle_boundary(Work *work, const BoundaryArgs *args, int64_t *stops);
 int rle_crop(Work *work, const CropArgs *args, int64_t *stops);
 int rle_flip(Work *work, const FlipArgs *args, int64_t *stops);
@@ -239,9 +242,7 @@ typedef struct {
     int (*measure)(Work *work, const MeasureArgs *args);
     int (*pair_areas)(Work *work, const PairsArgs *args);
     int (*boundary_areas)(Work *work, const PairsArgs *args);
-    int (*encode_columns)(const uint8_t *plane, size_t pixels, Ends *out, RleError *error);
-    int (*row_toggles)(const uint8_t *plane, size_t height, size_t width, Toggles *toggles, RleError *error);
-    int (*is_binary)(const uint8_t *values, size_t count);
+    int (*find_toggles)(const uint8_t *plane, size_t pixels, size_t back, Ends *out, unsigned *beyond, RleError *error);
 } Loops;
 
 /* The AVX2 loops, or NULL where the compiler or the processor has no AVX2. */

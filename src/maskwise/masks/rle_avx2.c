@@ -75,7 +75,16 @@ AVX2 static size_t read_values_avx2(const uint8_t *from, size_t length, int32_t 
     return count - (at - length); /* the padding was read as one value per character */
 }
 
-AVX2 static inline uint64_t differing_avx2(const uint8_t *a, const uint8_t *b) {
+AVX2 static inline int differ_avx2(const uint8_t *a, const uint8_t *b) {
+    __m256i any = _mm256_setzero_si256();
+    for (int at = 0; at < BLOCK; at += 32) {
+        __m256i one = _mm256_loadu_si256((const __m256i *)(a + at));
+        any = _mm256_or_si256(any, _mm256_xor_si256(one, _mm256_loadu_si256((const __m256i *)(b + at))));
+    }
+    return !_mm256_testz_si256(any, any);
+}
+
+AVX2 static inline uint64_t toggled_avx2(const uint8_t *a, const uint8_t *b) {
     const __m256i zero = _mm256_setzero_si256();
     uint64_t toggles = 0;
     for (int part = 0; part < 2; part++) {
