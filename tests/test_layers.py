@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "maskwise"
 PACKAGES = [
     "errors",
     "arrays",
+    "arrow",
     "terminal",
     "console",
     "progress_bars",

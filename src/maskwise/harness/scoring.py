@@ -31,8 +31,8 @@ from maskwise.protocols.intervals import (
     NOT_DEFINED,
     Estimate,
     Interval,
-    estimate,
     estimate_composite,
+    estimate_each,
     sum_by_image,
 )
 from maskwise.protocols.metrics import share_columns
@@ -148,10 +148,8 @@ def compute_scores(
     slices = slice_samples(scoring_input)
     everything = ImageGroups.single(truth.cluster)
     level = intervals_wanted.level
-    intervals = {
-        key: estimate(terms, everything, level)[0].interval
-        for key, terms in metrics.items()
-    }
+    estimates = estimate_each(metrics, everything, level)
+    intervals = {key: estimated[0].interval for key, estimated in estimates.items()}
     other_metrics = {
         name: estimate_others(protocol_scores, truth.cluster, level)
         for name, protocol_scores in scores.items()
@@ -173,7 +171,9 @@ def compute_scores(
         intervals=intervals,
         other_metrics=other_metrics,
         slices=slices,
-        slice_tables=_slice_tables(truth, slices, metrics, level=level),
+        slice_tables=_slice_tables(
+            truth, slices, metrics, level=level, threads=threads
+        ),
     )
 
 
@@ -224,37 +224,58 @@ def _slice_tables(
     metrics: Mapping[tuple[str, str], MetricTerms],
     *,
     level: float,
+    threads: int,
 ) -> SliceTables:
     """By protocol and slice, one entry per group that has samples, in the order of its names."""
     protocols = list(dict.fromkeys(name for name, _ in metrics))
-    tables: SliceTables = {name: {} for name in protocols}
-    for slicing, codes in slices.items():
+    main_metrics = {
+        (name, key): metrics[name, key] for name in protocols for key in MAIN_METRICS
+    }
+
+    def tabulate(codes: Codes) -> dict[str, list[SliceGroup]]:
         groups = ImageGroups(codes.codes, truth.cluster, len(codes.names))
         targets = groups.add(groups.cells(truth.counts)).tolist()
-        samples = groups.samples().tolist()
-        images = groups.images().tolist()
-        for name in protocols:
-            estimates = {
-                key: estimate(metrics[name, key], groups, level) for key in MAIN_METRICS
-            }
-            entries = []
-            for item, group in enumerate(codes.names):
-                if not samples[item]:
-                    continue
-                values = {
-                    key: _slice_value(key, estimates[key][item], targets[item])
-                    for key in MAIN_METRICS
-                }
-                entries.append(
-                    SliceGroup(
-                        name=str(group),
-                        samples=samples[item],
-                        images=images[item],
-                        metrics=values,
-                    )
-                )
-            tables[name][slicing] = entries
-    return tables
+        estimates = estimate_each(main_metrics, groups, level)
+        return {
+            name: _slice_groups(
+                codes,
+                groups,
+                targets,
+                {key: estimates[name, key] for key in MAIN_METRICS},
+            )
+            for name in protocols
+        }
+
+    with ThreadPoolExecutor(threads) as pool:
+        tables = list(pool.map(tabulate, slices.values()))
+    return {
+        name: {slicing: table[name] for slicing, table in zip(slices, tables)}
+        for name in protocols
+    }
+
+
+def _slice_groups(
+    codes: Codes,
+    groups: ImageGroups,
+    targets: Sequence[float],
+    estimates: Mapping[str, Sequence[Estimate]],
+) -> list[SliceGroup]:
+    """The groups of one slice that have samples. targets: how many each group has; estimates: by metric and group."""
+    samples = groups.samples().tolist()
+    images = groups.images().tolist()
+    return [
+        SliceGroup(
+            name=str(group),
+            samples=samples[item],
+            images=images[item],
+            metrics={
+                key: _slice_value(key, estimates[key][item], targets[item])
+                for key in MAIN_METRICS
+            },
+        )
+        for item, group in enumerate(codes.names)
+        if samples[item]
+    ]
 
 
 def _slice_value(name: str, estimated: Estimate, targets: float) -> MetricValue:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from maskwise.arrays import BoolArray, Int32Array, Int64Array, UInt8Array
+from maskwise.arrow import arrow_to_numpy
 from maskwise.errors import MaskError
 from maskwise.masks.dense import expect_binary, order_planes, to_planes
 from maskwise.masks.display import plane_to_png
@@ -230,9 +231,9 @@ class Masks:
         sizes = flat[first : first + 2 * len(size)].reshape(-1, 2)
         if not (column.null_count or counts.null_count or size.null_count):
             return cls(data, ends[:-1], ends[1:], sizes)
-        valid = pc.and_(
-            column.is_valid(), pc.and_(counts.is_valid(), size.is_valid())
-        ).to_numpy(zero_copy_only=False)
+        valid = arrow_to_numpy(
+            pc.and_(column.is_valid(), pc.and_(counts.is_valid(), size.is_valid()))
+        )
         return cls(
             data,
             ends[:-1],

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from maskwise.arrays import BoolArray, Int8Array, Int32Array, Int64Array
+from maskwise.arrow import arrow_to_numpy, nulls_to_zeros
 from maskwise.protocols.columns import (
     Phrases,
     encode_strings,
@@ -223,8 +224,8 @@ def is_part(region: Region) -> bool:
 
 
 def _has_answer(dataset: Dataset) -> BoolArray:
-    lengths = pc.fill_null(pc.utf8_length(dataset.samples.table["answer"]), 0)
-    has_answer: BoolArray = lengths.to_numpy() > 0
+    lengths = nulls_to_zeros(pc.utf8_length(dataset.samples.table["answer"]))
+    has_answer: BoolArray = lengths > 0
     return has_answer
 
 
@@ -234,9 +235,9 @@ def _dataset_phrases(dataset: Dataset) -> Phrases | None:
     flat = column.flatten()
     if not len(flat):
         return None
-    sample = np.repeat(np.arange(len(column)), np.diff(column.offsets.to_numpy()))
+    sample = np.repeat(np.arange(len(column)), np.diff(arrow_to_numpy(column.offsets)))
     regions = flat.field("regions")
-    lengths = pc.list_value_length(regions).to_numpy(zero_copy_only=False)
-    members = regions.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths = arrow_to_numpy(pc.list_value_length(regions))
+    members = arrow_to_numpy(regions.flatten()).astype(np.int64)
     base = np.repeat(dataset.samples.targets.offsets[sample], lengths)
     return Phrases(sample, counts_to_offsets(lengths), base + members)

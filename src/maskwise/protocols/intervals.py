@@ -27,13 +27,17 @@ of sums over samples, such as average precision, has no interval.
 used.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.metrics import CompositeMetric, MetricTerms
+
+Key = TypeVar("Key")
 
 MIN_IMAGES = 10
 """Fewer images get no interval: no method covers there."""
@@ -107,6 +111,22 @@ def estimate(
         else:
             fixed = Interval(None, None, FIXED)
             estimates.append(Estimate(metric.empty, fixed))
+    return estimates
+
+
+def estimate_each(
+    metrics: Mapping[Key, MetricTerms], groups: ImageGroups, level: float = 0.95
+) -> dict[Key, list[Estimate]]:
+    """As `estimate`, for several metrics. Those that share all their columns are computed once (`share_columns`)."""
+    computed: dict[tuple[object, ...], list[Estimate]] = {}
+    estimates = {}
+    for name, metric in metrics.items():
+        columns = (metric.numerator, metric.denominator, metric.gate)
+        rest = (metric.epsilon, metric.unit, metric.empty, metric.defined)
+        key = (*map(id, columns), *rest)
+        if key not in computed:
+            computed[key] = estimate(metric, groups, level)
+        estimates[name] = computed[key]
     return estimates
 
 
@@ -246,7 +266,7 @@ def _interval(
     )
     within = is_share(metric, groups)
     # A proportion counts items: whole numbers, and not too many per image.
-    is_no_count = (y % 1 != 0) | (x % 1 != 0) | (x > MAX_ITEMS)
+    is_no_count = (np.floor(y) != y) | (np.floor(x) != x) | (x > MAX_ITEMS)
     items = within & (groups.add(is_no_count) == 0)
     # Where all images agree, or the ratio is 0 or 1, the t interval has no width.
     constant = within & ((variance == 0) | (ratios.ratio <= 0) | (ratios.ratio >= 1))

@@ -16,6 +16,12 @@ from maskwise.arrays import (
     NumberArray,
     UInt8Array,
 )
+from maskwise.arrow import (
+    arrow_to_numpy,
+    nulls_to_zeros,
+    numpy_to_arrow,
+    text_to_arrow,
+)
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
 from maskwise.schema import MASK_TYPES
@@ -74,7 +80,7 @@ class _Columns:
 
     def _numbers(self, name: str) -> NumberArray:
         return _joined(
-            [chunk.to_numpy(zero_copy_only=False) for chunk in self.table[name].chunks],
+            [arrow_to_numpy(chunk) for chunk in self.table[name].chunks],
             np.int32,
         )
 
@@ -87,13 +93,13 @@ class _Columns:
 
     def _partial(self, name: str) -> NullableInts:
         column = self.table[name]
-        filled = [chunk.fill_null(0).to_numpy() for chunk in column.chunks]
+        filled = [nulls_to_zeros(chunk) for chunk in column.chunks]
         return NullableInts(_joined(filled, np.int32), self._present(name))
 
     def _present(self, name: str) -> BoolArray:
         chunks = self.table[name].chunks
         return _joined(
-            [chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks],
+            [arrow_to_numpy(chunk.is_valid()) for chunk in chunks],
             np.bool_,
         )
 
@@ -101,7 +107,7 @@ class _Columns:
         if not len(column):
             return Codes(np.zeros(0, np.int32), ())
         encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-        return Codes(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))
+        return Codes(arrow_to_numpy(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
     def _masks(self, name: str) -> MaskColumn:
         """The column as one batch. The chunks of a mapped file are not copied: the data of the batch is the file."""
@@ -287,7 +293,7 @@ class SampleColumns(_Columns):
             raise StoreError(f"{self.where}: column 'other_targets' contains a null")
         offsets, values = _lists(pa.chunked_array([lists]), self.where)
         _check_rows(values, len(self._regions), f"{self.where}: column 'other_targets'")
-        counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        counts = nulls_to_zeros(pc.list_value_length(column))
         starts = np.cumsum(counts) - counts
         annotators = []
         for annotator in range(counts.max(initial=0)):
@@ -329,15 +335,15 @@ class SampleColumns(_Columns):
 
 def _tag_values(tags: pa.MapArray, key: str) -> pa.Array:
     """The value of a key in each row, null where it is absent. Ten times faster than pyarrow's map_lookup."""
-    offsets = tags.offsets.to_numpy()
-    entries = np.flatnonzero(pc.equal(tags.keys, key).to_numpy(zero_copy_only=False))
+    offsets = arrow_to_numpy(tags.offsets)
+    entries = np.flatnonzero(arrow_to_numpy(pc.equal(tags.keys, text_to_arrow(key))))
     entries = entries[(entries >= offsets[0]) & (entries < offsets[-1])]
     rows = np.searchsorted(offsets, entries, side="right") - 1
     place = np.zeros(len(tags), np.int64)
     missing = np.ones(len(tags), bool)
     place[rows] = entries
     missing[rows] = False
-    return tags.items.take(pa.array(place, mask=missing))
+    return tags.items.take(numpy_to_arrow(place, missing))
 
 
 def _over_file(batches: list[Masks], mapped: UInt8Array) -> Masks:
@@ -366,8 +372,8 @@ def _lists(column: pa.ChunkedArray, where: Path) -> RaggedInts:
     for chunk in column.chunks:
         if chunk.values.null_count:
             raise StoreError(f"{where}: a list contains a null")
-        offsets = chunk.offsets.to_numpy().astype(np.int64)
-        values.append(chunk.values.to_numpy()[offsets[0] : offsets[-1]])
+        offsets = arrow_to_numpy(chunk.offsets).astype(np.int64)
+        values.append(arrow_to_numpy(chunk.values)[offsets[0] : offsets[-1]])
         ends.append(offsets[1:] - offsets[0] + base)
         base = int(ends[-1][-1]) if len(ends[-1]) else base
     return RaggedInts(np.concatenate(ends), _joined(values, np.int32))
