@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from maskwise import __version__
+from maskwise.arrays import Float64Array, Int64Array
 from maskwise.harness.ladder import ladder_of_result
 from maskwise.harness.metric_values import (
     count_statuses,
@@ -22,7 +23,11 @@ from maskwise.protocols import Scores
 from maskwise.protocols.metrics import EXCLUDED, FAILED
 from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.published_rules import cite_rule
-from maskwise.protocols.risk_coverage import question_confidence, risk_coverage
+from maskwise.protocols.risk_coverage import (
+    question_confidence,
+    risk_coverage,
+    surest_first,
+)
 from maskwise.protocols.strict import BINS
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
@@ -92,6 +97,8 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
     matched = result.loaded.matched
     states_mask_type = result.loaded.predictions.mask_type != UNSTATED
     failures = list_failures(result)
+    confidence = question_confidence(result.loaded.predictions)
+    order = surest_first(confidence)
     return ScoresFile(
         format=SCORES_FORMAT,
         predictions=PredictionCounts(
@@ -103,7 +110,10 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
             first_error=failures[min(failures)] if failures else None,
         ),
         skipped=dict(result.skipped),
-        protocols={name: _protocol_scores(result, name) for name in result.scores},
+        protocols={
+            name: _protocol_scores(result, name, confidence, order)
+            for name in result.scores
+        },
     )
 
 
@@ -157,7 +167,10 @@ def _hash_records(predictions: Sequence[Prediction]) -> str:
     return whole.hexdigest()
 
 
-def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
+def _protocol_scores(
+    result: ScoreResult, name: str, confidence: Float64Array, order: Int64Array
+) -> ProtocolScores:
+    """The scores of one protocol. confidence, order: of all questions, as `risk_coverage` takes them."""
     scores = result.scores[name]
     return ProtocolScores(
         rule=result.rules[name],
@@ -177,9 +190,7 @@ def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
         slices=result.slice_tables[name],
         confusion=_confusion(scores),
         calibration=_calibration(scores),
-        risk_coverage=risk_coverage(
-            scores, question_confidence(result.loaded.predictions)
-        ),
+        risk_coverage=risk_coverage(scores, confidence, order),
         notices=_notices(result, scores),
     )
 

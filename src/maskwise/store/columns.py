@@ -107,7 +107,9 @@ class _Columns:
         if not len(column):
             return Codes(np.zeros(0, np.int32), ())
         encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-        return Codes(arrow_to_numpy(encoded.indices), tuple(encoded.dictionary.to_pylist()))
+        return Codes(
+            arrow_to_numpy(encoded.indices), tuple(encoded.dictionary.to_pylist())
+        )
 
     def _masks(self, name: str) -> MaskColumn:
         """The column as one batch. The chunks of a mapped file are not copied: the data of the batch is the file."""
