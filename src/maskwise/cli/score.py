@@ -10,8 +10,11 @@ from maskwise.cli.options import (
     SEVERAL,
     AsJson,
     DatasetName,
+    Engine,
     ProtocolNames,
+    RayAddress,
     ShowAll,
+    Workers,
     argument,
 )
 from maskwise.errors import ProtocolError
@@ -78,6 +81,17 @@ Threads = Annotated[
 ]
 
 
+Parts = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Score so many parts by themselves, for predictions larger than memory. The scores are the same; "
+        "no report.",
+        show_default="all at once; with --engine ray 50,000 questions each",
+    ),
+]
+
+
 def score_predictions(
     predictions: Predictions,
     dataset: DatasetName,
@@ -94,6 +108,10 @@ def score_predictions(
     teacher_forced: TeacherForced = False,
     show_all: ShowAll = False,
     threads: Threads = None,
+    parts: Parts = None,
+    engine: Engine = "local",
+    workers: Workers = None,
+    ray_address: RayAddress = None,
 ) -> None:
     """Score predictions under the official protocols and the strict one, with intervals, in one pass.
 
@@ -103,6 +121,7 @@ def score_predictions(
     """
     from maskwise.cli.output import print_json
     from maskwise.cli.score_table import print_scores
+    from maskwise.engines import EngineOptions
     from maskwise.harness.score import score
     from maskwise.runs.files import REPORT
 
@@ -126,6 +145,10 @@ def score_predictions(
         zero_inside=zero_inside,
         teacher_forced=teacher_forced,
         threads=threads,
+        parts=parts,
+        engine=EngineOptions(engine=engine, workers=workers, ray_address=ray_address)
+        if parts is not None or engine != "local"
+        else None,
         progress=not as_json,
     )
     if as_json:
@@ -133,7 +156,9 @@ def score_predictions(
     else:
         print_scores(run, all_protocols=protocol is not None, show_all=show_all)
         if out is not None:
-            echo(f"Written to {out}; open {out / REPORT} in a browser.")
+            has_report = (out / REPORT).exists()
+            hint = f"; open {out / REPORT} in a browser." if has_report else "."
+            echo(f"Written to {out}{hint}")
 
 
 def _read_options(

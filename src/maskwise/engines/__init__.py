@@ -45,7 +45,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from maskwise.engines.chunks import map_in_processes, split_into_chunks
+from maskwise.engines.chunks import CHUNK, map_in_processes, split_into_chunks
 from maskwise.engines.job import EngineWorker, Job
 from maskwise.engines.local import run_in_process
 from maskwise.engines.options import ENGINES, EngineName, EngineOptions
@@ -100,13 +100,15 @@ def map_chunks(
     function: Callable[[Sequence[Item]], list[Result]],
     items: Sequence[Item],
     options: EngineOptions,
+    *,
+    size: int = CHUNK,
 ) -> Iterator[Result]:
     """The results of a function, in the order of the items.
 
-    function: takes a few items and returns one result for each; must be picklable, so
-    that other processes can import it.
+    function: takes a few items, at most `size`, and returns one result for each; must be
+    picklable, so that other processes can import it.
     """
-    chunks = split_into_chunks(items)
+    chunks = split_into_chunks(items, size)
     if options.engine == "ray":
         map_on_ray = _import_ray("maskwise.engines.ray_tasks").map_on_ray
         mapped = map_on_ray(function, chunks, options)

@@ -12,9 +12,9 @@ CHUNK = 16
 all processes finish at about the same time."""
 
 
-def split_into_chunks(items: Sequence[Item]) -> list[Sequence[Item]]:
-    """Consecutive items, CHUNK at a time; no chunk if there is no item."""
-    return [items[first : first + CHUNK] for first in range(0, len(items), CHUNK)]
+def split_into_chunks(items: Sequence[Item], size: int = CHUNK) -> list[Sequence[Item]]:
+    """Consecutive items, `size` at a time; no chunk if there is no item."""
+    return [items[first : first + size] for first in range(0, len(items), size)]
 
 
 def map_in_processes(

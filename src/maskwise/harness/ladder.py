@@ -113,8 +113,12 @@ def ladder(
 
 
 def ladder_of_result(result: ScoreResult, name: str) -> Ladder | None:
-    """The ladder of scored predictions; None if the dataset has nothing that rules treat differently."""
+    """The ladder of scored predictions; None if the dataset has nothing that rules treat differently, or if they were
+    scored in parts.
+    """
     inputs = result.scoring_input
+    if inputs is None:
+        return None
     dataset = describe_ladder_dataset(result.dataset, inputs)
     if not dataset.divides_rules:
         return None

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from maskwise import __version__
-from maskwise.arrays import Float64Array, Int64Array
+from maskwise.arrays import Int64Array
 from maskwise.harness.ladder import ladder_of_result
 from maskwise.harness.metric_values import (
     count_statuses,
@@ -24,11 +24,10 @@ from maskwise.protocols.metrics import EXCLUDED, FAILED
 from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.published_rules import cite_rule
 from maskwise.protocols.risk_coverage import (
-    question_confidence,
     risk_coverage,
     surest_first,
 )
-from maskwise.protocols.strict import BINS
+from maskwise.protocols.strict import BINS, sum_calibration
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
 from maskwise.runs.schema import (
@@ -97,8 +96,7 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
     matched = result.loaded.matched
     states_mask_type = result.loaded.predictions.mask_type != UNSTATED
     failures = list_failures(result)
-    confidence = question_confidence(result.loaded.predictions)
-    order = surest_first(confidence)
+    order = surest_first(result.confidence)
     return ScoresFile(
         format=SCORES_FORMAT,
         predictions=PredictionCounts(
@@ -111,8 +109,7 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
         ),
         skipped=dict(result.skipped),
         protocols={
-            name: _protocol_scores(result, name, confidence, order)
-            for name in result.scores
+            name: _protocol_scores(result, name, order) for name in result.scores
         },
     )
 
@@ -168,9 +165,9 @@ def _hash_records(predictions: Sequence[Prediction]) -> str:
 
 
 def _protocol_scores(
-    result: ScoreResult, name: str, confidence: Float64Array, order: Int64Array
+    result: ScoreResult, name: str, order: Int64Array
 ) -> ProtocolScores:
-    """The scores of one protocol. confidence, order: of all questions, as `risk_coverage` takes them."""
+    """The scores of one protocol. order: of all questions, as `risk_coverage` takes it."""
     scores = result.scores[name]
     return ProtocolScores(
         rule=result.rules[name],
@@ -190,7 +187,7 @@ def _protocol_scores(
         slices=result.slice_tables[name],
         confusion=_confusion(scores),
         calibration=_calibration(scores),
-        risk_coverage=risk_coverage(scores, confidence, order),
+        risk_coverage=risk_coverage(scores, result.confidence, order),
         notices=_notices(result, scores),
     )
 
@@ -226,7 +223,7 @@ def _calibration(scores: Scores) -> list[CalibrationBin]:
     if scores.calibration is None:
         return []
     bins = []
-    for item, sums in enumerate(scores.calibration.tolist()):
+    for item, sums in enumerate(sum_calibration(scores.calibration).tolist()):
         count, score_sum, hits, iou_sum = sums
         if count:
             bins.append(

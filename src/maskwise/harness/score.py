@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maskwise.datasets import load_dataset
+from maskwise.engines import EngineOptions
 from maskwise.errors import ProtocolError
+from maskwise.harness.parts import compute_scores_in_parts
 from maskwise.harness.progress import OnStage, shown_stages
 from maskwise.harness.run_record import result_to_run
 from maskwise.harness.scoring import ScoreResult, compute_scores
+from maskwise.predictions import detect_format
 from maskwise.predictions.in_memory import to_predictions
 from maskwise.protocols import Protocol
 from maskwise.registry import DEFAULT_PROTOCOLS
@@ -49,6 +52,8 @@ def score(
     teacher_forced: bool = False,
     interval_options: IntervalOptions | None = None,
     threads: int | None = None,
+    parts: int | None = None,
+    engine: EngineOptions | None = None,
     progress: bool = True,
     on_stage: OnStage = lambda stage: None,
 ) -> Run:
@@ -59,6 +64,9 @@ def score(
     out: the run folder to write, with report.html; without it the run stays in memory. protocols: as for `evaluate`.
     options: by protocol. threads: one per core, at most 8, if None. progress: show a bar, or lines every 30 s where
     standard error is a file. on_stage: called with the name of the current stage.
+
+    parts: score so many parts one after the other, or by the workers of an `engine`, so that predictions larger than
+    memory can be scored; the scores are the same. Only JSONL files, and without report and ladder.
 
     How predictions are read that do not say it themselves: format: of a path, if its name does not tell. mask_type,
     teacher_forced: of masks. min_score: COCO results below this score are dropped. zero_inside: logits of exactly 0
@@ -73,20 +81,35 @@ def score(
     dataset = load_dataset(data)
     rules = list_rules(protocols)
     stages = SCORING_STAGES + len(DEFAULT_PROTOCOLS if rules is None else rules)
+    reading = ReadOptions(mask_type, zero_inside, min_score, teacher_forced)
     with shown_stages(on_stage, stages, shown=progress) as show_stage:
-        result = compute_scores(
-            to_predictions(
-                predictions, dataset, mask_type, teacher_forced=teacher_forced
-            ),
-            dataset,
-            rules,
-            options=options,
-            format=format,
-            read_options=ReadOptions(mask_type, zero_inside, min_score, teacher_forced),
-            interval_options=interval_options,
-            threads=threads or default_threads(),
-            on_stage=show_stage,
-        )
+        if parts is None and engine is None:
+            result = compute_scores(
+                to_predictions(
+                    predictions, dataset, mask_type, teacher_forced=teacher_forced
+                ),
+                dataset,
+                rules,
+                options=options,
+                format=format,
+                read_options=reading,
+                interval_options=interval_options,
+                threads=threads or default_threads(),
+                on_stage=show_stage,
+            )
+        else:
+            result = compute_scores_in_parts(
+                _expect_jsonl(predictions, format),
+                dataset,
+                rules,
+                parts=parts,
+                options=options,
+                read_options=reading,
+                interval_options=interval_options,
+                threads=threads or default_threads(),
+                engine=engine,
+                on_stage=show_stage,
+            )
         run = result_to_run(result)
         if out is not None:
             show_stage("writing")
@@ -109,12 +132,26 @@ def list_rules(
 def write_run_report(run: Run, result: ScoreResult) -> None:
     """Write report.html into the folder of a run, with the samples and predictions that are in memory already.
 
-    A run that no protocol could score has no report.
+    A run that no protocol could score has no report, and neither has one that was scored in parts.
     """
     assert run.folder is not None
-    if run.scores.protocols:
+    if run.scores.protocols and result.scoring_input is not None:
         data = RunData(result.dataset, result.loaded.predictions)
         write_report(run, run.folder / REPORT, data=data)
+
+
+def _expect_jsonl(predictions: Any, format: str | None) -> Path:
+    """The path of predictions that are scored in parts."""
+    if not isinstance(predictions, str | os.PathLike):
+        raise ProtocolError(
+            f"only a JSONL file is scored in parts, not {type(predictions).__name__}"
+        )
+    path = Path(predictions).absolute()
+    if not path.exists():
+        raise ProtocolError(f"{path} does not exist: expected predictions")
+    if (format or detect_format(path)) != "jsonl":
+        raise ProtocolError(f"{path}: only a JSONL file is scored in parts")
+    return path
 
 
 def default_threads() -> int:

@@ -36,6 +36,7 @@ from maskwise.protocols.intervals import (
     sum_by_image,
 )
 from maskwise.protocols.metrics import share_columns
+from maskwise.protocols.risk_coverage import question_confidence
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
 from maskwise.registry import DEFAULT_PROTOCOLS
@@ -62,7 +63,8 @@ class ScoreResult:
     """The scores of a dataset's predictions.
 
     predictions: the path that was read, or the records; format, read_options: how a path is read. loaded: the
-    predictions as columns, in the dataset's order. scoring_input: these with the overlaps that were measured. rules:
+    predictions as columns, in the dataset's order. confidence: float64 [samples], as `risk_coverage` takes it.
+    scoring_input: the predictions with the overlaps that were measured; None if they were scored in parts. rules:
     the description of each protocol. scores: by protocol. skipped: protocols that could not score these predictions,
     and why. intervals: by protocol and metric. other_metrics: those that are not ratios of two sums, by protocol.
     slices: the group of each sample, by slice.
@@ -74,7 +76,8 @@ class ScoreResult:
     read_options: ReadOptions
     truth: GroundTruth
     loaded: LoadedPredictions
-    scoring_input: ScoringInput
+    confidence: Float64Array
+    scoring_input: ScoringInput | None
     rules: Mapping[str, str]
     scores: Mapping[str, Scores]
     skipped: Mapping[str, str]
@@ -105,7 +108,6 @@ def compute_scores(
     """
     source = _path_or_records(predictions)
     reading = read_options or ReadOptions()
-    intervals_wanted = interval_options or IntervalOptions()
     rules = DEFAULT_PROTOCOLS if protocols is None else protocols
     wanted = [find_protocol(rule) for rule in rules]
     _warn_of_merged_pixels(dataset, [protocol.name for protocol in wanted])
@@ -139,14 +141,50 @@ def compute_scores(
                 raise
             skipped[protocol.name] = str(error)
     on_stage("intervals")
+    return summarize_scores(
+        dataset,
+        source,
+        truth=truth,
+        loaded=loaded,
+        confidence=question_confidence(loaded.predictions),
+        scoring_input=scoring_input,
+        rules={protocol.name: protocol.description for protocol in wanted},
+        scores=scores,
+        skipped=skipped,
+        slices=slice_samples(scoring_input),
+        format=format,
+        read_options=reading,
+        interval_options=interval_options,
+        threads=threads,
+    )
+
+
+def summarize_scores(
+    dataset: Dataset,
+    predictions: Path | tuple[Prediction, ...],
+    *,
+    truth: GroundTruth,
+    loaded: LoadedPredictions,
+    confidence: Float64Array,
+    rules: Mapping[str, str],
+    scores: Mapping[str, Scores],
+    skipped: Mapping[str, str],
+    slices: Mapping[str, Codes],
+    scoring_input: ScoringInput | None = None,
+    format: str | None = None,
+    read_options: ReadOptions | None = None,
+    interval_options: IntervalOptions | None = None,
+    threads: int = 1,
+) -> ScoreResult:
+    """The result of scored questions: intervals, and tables by slice. The arguments are fields of `ScoreResult`."""
     metrics = {}
     for name, protocol_scores in scores.items():
         for key, terms in protocol_scores.metrics.items():
             metrics[name, key] = terms
     # Protocols have many columns in common: equal ones are added up once.
     metrics = share_columns(metrics)
-    slices = slice_samples(scoring_input)
     everything = ImageGroups.single(truth.cluster)
+    intervals_wanted = interval_options or IntervalOptions()
     level = intervals_wanted.level
     estimates = estimate_each(metrics, everything, level)
     intervals = {key: estimated[0].interval for key, estimated in estimates.items()}
@@ -158,13 +196,14 @@ def compute_scores(
     dataset.check_unchanged()
     return ScoreResult(
         dataset=dataset,
-        predictions=source,
+        predictions=predictions,
         format=format,
-        read_options=reading,
+        read_options=read_options or ReadOptions(),
         truth=truth,
         loaded=loaded,
+        confidence=confidence,
         scoring_input=scoring_input,
-        rules={protocol.name: protocol.description for protocol in wanted},
+        rules=rules,
         scores=scores,
         skipped=skipped,
         interval_options=intervals_wanted,

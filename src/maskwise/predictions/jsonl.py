@@ -6,7 +6,7 @@ together. This is several times faster than one record at a time, and memory con
 
 import gc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwise.arrays import Int64Array
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
 from maskwise.predictions.loaded import LoadedPredictions, align, no_masks
@@ -75,15 +76,72 @@ class _Line(_Lean, gc=False):
     forced: bool = False
 
 
+class _Sample(msgspec.Struct, gc=False):
+    """Of a line only the sample it is about."""
+
+    sample: str
+
+
 def read_jsonl(
     path: Path, truth: GroundTruth, options: ReadOptions
 ) -> LoadedPredictions:
     """The predictions of a JSONL file, in the dataset's order. An incomplete last line is dropped with a warning."""
-    with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as pool:
-        columns = _Columns(path, pool)
+    with open(path, "rb") as file:
+        return _read_blocks(_blocks(file, path), path, truth)
+
+
+def read_lines(path: Path, lines: Int64Array, truth: GroundTruth) -> LoadedPredictions:
+    """Some lines of a JSONL file, as `find_lines` found them: int64 [lines, 2] of where each begins and ends."""
+    with open(path, "rb") as file:
+        return _read_blocks(_some_blocks(file, lines), path, truth)
+
+
+def find_lines(path: Path) -> Iterator[tuple[list[str], Int64Array]]:
+    """The sample of every prediction and its place in the file, block by block: int64 [lines, 2], first byte and end.
+
+    Invalid JSON is an error that names the line; an incomplete last line is dropped with a warning.
+    """
+    first = 0
+    before = 0
+    with open(path, "rb") as file, _collector_off():
         for block in _blocks(file, path):
+            lines = block.splitlines(keepends=True)
+            ends = first + np.cumsum([len(line) for line in lines])
+            filled = np.array([bool(line.strip()) for line in lines])
+            try:
+                records: Sequence[_Line | _Sample] = _SAMPLE_DECODER.decode_lines(block)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                records = _decode_slowly(block, path, before)
+            starts = np.concatenate([[first], ends[:-1]])
+            # Of an incomplete last line there is no record.
+            places = np.stack([starts[filled], ends[filled]], 1)[: len(records)]
+            yield [record.sample for record in records], places
+            first += len(block)
+            before += len(records)
+
+
+def _read_blocks(
+    blocks: Iterable[bytes], path: Path, truth: GroundTruth
+) -> LoadedPredictions:
+    with _collector_off(), ThreadPoolExecutor(1) as pool:
+        columns = _Columns(path, pool)
+        for block in blocks:
             columns.add(_decode(block, path, len(columns.samples)))
         return align(truth, columns.samples, columns.finish(), str(path))
+
+
+def _some_blocks(file: BinaryIO, lines: Int64Array) -> Iterator[bytes]:
+    """Whole lines, about BLOCK_BYTES at a time."""
+    # Lines that follow each other are read at once.
+    begins = np.ones(len(lines), bool)
+    begins[1:] = lines[1:, 0] != lines[:-1, 1]
+    size = np.cumsum(lines[:, 1] - lines[:, 0])
+    begins[1:] |= size[1:] // BLOCK_BYTES != size[:-1] // BLOCK_BYTES
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(lines)) - 1
+    for start, stop in zip(lines[first, 0].tolist(), lines[last, 1].tolist()):
+        file.seek(start)
+        yield file.read(stop - start)
 
 
 class _Numbering(dict[str | None, int]):
@@ -353,3 +411,4 @@ def _collector_off() -> Iterator[None]:
 
 
 _DECODER = msgspec.json.Decoder(_Line)
+_SAMPLE_DECODER = msgspec.json.Decoder(_Sample)

@@ -109,13 +109,32 @@ class SampleStatuses:
 
 
 @dataclass(frozen=True)
+class CountedNotice:
+    """How often something happened that a reader has to know of: `3 empty masks beyond the targets ...`."""
+
+    count: int
+    singular: str
+    rest: str
+
+    @property
+    def text(self) -> str:
+        """The notice as a sentence."""
+        things = (
+            f"1 {self.singular}"
+            if self.count == 1
+            else f"{self.count:,} {self.singular}s"
+        )
+        return f"{things} {self.rest}"
+
+
+@dataclass(frozen=True)
 class Scores:
     """All samples under one protocol, in the order of the ground truth.
 
     metrics: at least `giou` (numerator weight x value, denominator weight) and `ciou` (intersection over union).
     legacy: values by running float32 sums, where requested. composites: metrics that are not a ratio of two sums.
-    plain: values that are no function of sums at all, such as average precision: they have no interval. notices: what
-    a reader has to know before the values.
+    plain: values that are no function of sums at all, such as average precision: they have no interval.
+    counted_notices: how often something happened that a reader has to know of.
     """
 
     protocol: str
@@ -128,11 +147,16 @@ class Scores:
     confusion: Int64Array | None = None
     """Requested mask types (3 rows) and predicted ones (4 columns), counts; `strict` only."""
     calibration: Float64Array | None = None
-    """[bins, 4]: predicted regions, sum of confidences, hits at IoU 0.5, sum of IoU; `strict` only."""
-    notices: tuple[str, ...] = ()
+    """Confidence and IoU of each counted region, float64 [regions, 2]; `strict` only."""
+    counted_notices: "tuple[CountedNotice, ...]" = ()
 
     def __len__(self) -> int:
         return len(self.statuses.status)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader has to know before the values."""
+        return tuple(notice.text for notice in self.counted_notices if notice.count)
 
     @property
     def value(self) -> Float64Array:
@@ -180,10 +204,15 @@ class Scores:
         ]
 
 
-def concat(shards: Sequence[Scores]) -> Scores:
+def concat(
+    shards: Sequence[Scores], joined: dict[tuple[int, ...], NumberArray] | None = None
+) -> Scores:
     """The scores of several shards as those of the whole, in order. Legacy values depend on the order of one running
     sum and are dropped, and so are plain values.
+
+    joined: columns that were joined for another protocol, so that shared ones stay shared; it gets those of this one.
     """
+    joined = {} if joined is None else joined
     first = shards[0]
     if any(
         (shard.protocol, shard.options) != (first.protocol, first.options)
@@ -196,7 +225,7 @@ def concat(shards: Sequence[Scores]) -> Scores:
         first,
         statuses=SampleStatuses.concat([shard.statuses for shard in shards]),
         metrics={
-            name: _concat_metric([shard.metrics[name] for shard in shards])
+            name: _concat_metric([shard.metrics[name] for shard in shards], joined)
             for name in first.metrics
         },
         legacy={},
@@ -211,7 +240,11 @@ def concat(shards: Sequence[Scores]) -> Scores:
         },
         plain={},
         confusion=_add([shard.confusion for shard in shards]),
-        calibration=_add([shard.calibration for shard in shards]),
+        calibration=_concat_known([shard.calibration for shard in shards]),
+        counted_notices=tuple(
+            replace(notices[0], count=sum(notice.count for notice in notices))
+            for notices in zip(*(shard.counted_notices for shard in shards))
+        ),
     )
 
 
@@ -258,14 +291,29 @@ def int_sums(groups: Int64Array, values: Int64Array, count: int) -> Int64Array:
     return np.bincount(groups, values, minlength=count).astype(np.int64)
 
 
-def _concat_metric(metrics: Sequence[MetricTerms]) -> MetricTerms:
+def _concat_metric(
+    metrics: Sequence[MetricTerms], joined: dict[tuple[int, ...], NumberArray]
+) -> MetricTerms:
+    """joined: columns that were joined before, by the identity of their parts."""
+
+    def join(parts: list[NumberArray]) -> NumberArray:
+        key = tuple(map(id, parts))
+        if key not in joined:
+            joined[key] = np.concatenate(parts)
+        return joined[key]
+
     gates = [metric.gate for metric in metrics if metric.gate is not None]
     return replace(
         metrics[0],
-        numerator=np.concatenate([metric.numerator for metric in metrics]),
-        denominator=np.concatenate([metric.denominator for metric in metrics]),
-        gate=np.concatenate(gates) if gates else None,
+        numerator=join([metric.numerator for metric in metrics]),
+        denominator=join([metric.denominator for metric in metrics]),
+        gate=join(gates) if gates else None,
     )
+
+
+def _concat_known(tables: Sequence[Float64Array | None]) -> Float64Array | None:
+    known = [table for table in tables if table is not None]
+    return np.concatenate(known) if known else None
 
 
 def _add(tables: Sequence[Any]) -> Any:

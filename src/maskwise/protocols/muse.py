@@ -42,7 +42,7 @@ from maskwise.protocols.lisa_counts import (
 )
 from maskwise.protocols.mask_pairs import unpaired
 from maskwise.protocols.matching import match, pair_remaining
-from maskwise.protocols.metrics import Scores, int_sums, sums
+from maskwise.protocols.metrics import CountedNotice, Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 
@@ -94,7 +94,8 @@ def score(
             "legacy_float32": legacy_float32,
         },
     )
-    return replace(scores, notices=_notices(int(is_empty_extra.sum()), empty_extras))
+    extras = _notice(int(is_empty_extra.sum()), empty_extras)
+    return replace(scores, counted_notices=(extras,))
 
 
 def find_empty_extras(overlaps: Overlaps, matched_preds: Int64Array) -> BoolArray:
@@ -105,18 +106,12 @@ def find_empty_extras(overlaps: Overlaps, matched_preds: Int64Array) -> BoolArra
     return is_empty_extra
 
 
-def _notices(extras: int, empty_extras: EmptyExtras) -> tuple[str, ...]:
+def _notice(extras: int, empty_extras: EmptyExtras) -> CountedNotice:
     """What a reader has to know about empty extra masks, if there are any."""
-    if not extras:
-        return ()
-    masks = "1 empty mask" if extras == 1 else f"{extras:,} empty masks"
+    rest = "beyond the targets count as absent; PixelLM's code scores each 1 (option empty_extras=official)."
     if empty_extras == "official":
-        return (
-            f"{masks} beyond the targets score 1 each, as in PixelLM's code: every further one raises gIoU.",
-        )
-    return (
-        f"{masks} beyond the targets count as absent; PixelLM's code scores each 1 (option empty_extras=official).",
-    )
+        rest = "beyond the targets score 1 each, as in PixelLM's code: every further one raises gIoU."
+    return CountedNotice(extras, "empty mask", rest)
 
 
 def scorable_images(overlaps: Overlaps) -> BoolArray:

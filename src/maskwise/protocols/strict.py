@@ -490,18 +490,19 @@ def _confusion(inputs: ScoringInput, rows: BoolArray) -> Int64Array:
 
 
 def _calibration(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array:
-    """Counted regions by confidence: count, summed confidence, hits, summed IoU; float64 [BINS, 4]."""
+    """Confidence and IoU of each counted region, float64 [regions, 2]."""
     score = inputs.predictions.score
     iou = np.zeros(len(score))
     iou[matches.pred] = matches.iou
     rows = np.flatnonzero(matches.counted & matches.scorable[inputs.predictions.sample])
-    bins = np.minimum((score[rows] * BINS).astype(np.int64), BINS - 1)
-    columns = (
-        np.ones(len(rows)),
-        score[rows],
-        (iou[rows] >= HIT).astype(np.float64),
-        iou[rows],
-    )
+    return np.stack([score[rows], iou[rows]], 1)
+
+
+def sum_calibration(regions: Float64Array) -> Float64Array:
+    """Regions by confidence: count, summed confidence, hits, summed IoU; float64 [BINS, 4]. regions: [regions, 2]."""
+    score, iou = regions.T
+    bins = np.minimum((score * BINS).astype(np.int64), BINS - 1)
+    columns = (np.ones(len(score)), score, (iou >= HIT).astype(np.float64), iou)
     return np.stack([sums(bins, column, BINS) for column in columns], 1)
 
 
