@@ -32,6 +32,7 @@ SECTIONS = (
     "matrices",
     "scoring",
     "streaming",
+    "parts",
     "asking",
     "harness",
     "building",

@@ -183,7 +183,8 @@ def _costs(work: Callable[[], object]) -> Costs:
     before = [clock() for clock in clocks]
     work()
     spent = [clock() - start for clock, start in zip(clocks, before)]
-    return Costs(*spent, peak_megabytes())
+    wall, processor, first_thread = spent
+    return Costs(wall, processor, first_thread, peak_megabytes())
 
 
 def _parse(folder: Path) -> object:

@@ -50,6 +50,7 @@ def test_every_section_of_make_bench_runs(tmp_path: Path) -> None:
         "with intervals and slices",
         "One protocol (lisa)",
         "A streaming metric",
+        "in parts of",
         "split over two processes",
         "A first question about an image",
         "What the harness adds",

@@ -240,7 +240,7 @@ def _keep(results: Iterable[PartScores], file: IO[bytes]) -> list[PartScores]:
         pickled.append((text, spans))
     file.write(b"\0")  # An empty file cannot be mapped.
     file.flush()
-    mapped = memoryview(np.memmap(file, np.uint8, "r"))
+    mapped = np.memmap(file, np.uint8, "r").data
     return [
         pickle.loads(text, buffers=[mapped[first:stop] for first, stop in spans])
         for text, spans in pickled
