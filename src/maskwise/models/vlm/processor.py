@@ -187,12 +187,9 @@ class VlmProcessor:
 
     def prompt(self, question: str, image_tokens: int) -> str:
         """The text before the answer: the chat template with the image, if any, earlier turns and the question."""
-        texts = [("user", question)]
-        for turn in reversed(earlier_turns(question)):
-            texts = [("user", turn.question), ("assistant", turn.answer or ""), *texts]
         messages: list[dict[str, Any]] = []
-        for role, text in texts:
-            content = [{"type": "text", "text": self.escape(text)}]
+        for role, text in self.conversation(question):
+            content = [{"type": "text", "text": text}]
             messages.append({"role": role, "content": content})
         if image_tokens:
             messages[0]["content"].insert(0, {"type": "image"})
@@ -200,6 +197,13 @@ class VlmProcessor:
             messages, tokenize=False, add_generation_prompt=True
         )
         return prompt.replace(self.image_token, self.image_token * image_tokens)
+
+    def conversation(self, question: str) -> list[tuple[str, str]]:
+        """The messages before the answer: "user" or "assistant", and a text without special tokens."""
+        texts = [("user", question)]
+        for turn in reversed(earlier_turns(question)):
+            texts = [("user", turn.question), ("assistant", turn.answer or ""), *texts]
+        return [(role, self.escape(text)) for role, text in texts]
 
     def encode_prompt(self, question: str, image_tokens: int) -> list[int]:
         """The tokens before the answer."""

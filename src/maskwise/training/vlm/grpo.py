@@ -7,10 +7,12 @@ prediction, and the masks are scored; nothing of that gets a gradient, only the 
 import copy
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import PartialState
 from datasets import Dataset as Table
 from PIL import Image
 from transformers import (
@@ -23,6 +25,7 @@ from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from maskwise.errors import ConfigError
+from maskwise.models.vlm.batch import ImageQuestions
 from maskwise.models.vlm.generation import encode_image, masks_of_answers
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.predictor import Vlm
@@ -31,11 +34,24 @@ from maskwise.schema import Prediction, Sample
 from maskwise.training.progress import report
 from maskwise.training.trackers import Tracker, open_trackers
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig
+from maskwise.training.vlm.head_in_sampling import mask_type_head_in_sampling
 from maskwise.training.vlm.rewards import REWARDS
-from maskwise.training.vlm.usable_items import UsableItems
+from maskwise.training.vlm.usable_items import SUBSTITUTES, UsableItems
 
-LOGGED_PREFIXES = ("reward", "completions/mean_length", "entropy", "loss", "grad_norm")
-"""Values of TRL that are written to the training curve: how much is rewarded, how long answers are, how they vary."""
+LOGGED_PREFIXES = (
+    "reward",
+    "frac_reward_zero_std",
+    "completions/mean_length",
+    "entropy",
+    "loss",
+    "grad_norm",
+)
+"""Values of TRL that are written to the training curve: how much is rewarded, how long answers are, how they vary.
+`frac_reward_zero_std` is the share of questions whose answers were all rewarded alike, which nothing is learned from.
+"""
+
+KEPT_IMAGES = 64
+"""Images that are kept: those of a step, which sampling and rewards both need."""
 
 
 def run_grpo(
@@ -53,22 +69,35 @@ def run_grpo(
     """
     assert stage.grpo is not None
     steps = config.schedule_of(stage).steps
-    rows = QuestionRows(items, steps * stage.grpo.questions_per_step)
+    rows = QuestionRows(
+        items, processor, config.optimization_of(stage).questions_per_image
+    )
     language: Any = model.vision_language.model
     rewards = AnswerRewards(Vlm(model, processor), rows)
     names = [name for name, weight in stage.grpo.rewards.items() if weight]
-    trainer = GRPOTrainer(
+    trainer = _Trainer(
         model=language,
         reward_funcs=[rewards.function(name) for name in names],
         args=_arguments(config, stage, folder, names),
-        train_dataset=rows.table(),
+        # With several processes each has its own questions.
+        train_dataset=rows.table(
+            steps * stage.grpo.questions_per_step * PartialState().num_processes
+        ),
         processing_class=make_trl_processor(processor, language.config.model_type),
         callbacks=[_Curve(folder, stage.name, steps)],
     )
     # It prints every row to standard output; the curve has them.
     trainer.remove_callback(PrinterCallback)
     checkpoints = folder / "checkpoints" / stage.name
-    trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
+    with mask_type_head_in_sampling(model, processor, stage.grpo.temperature):
+        trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
+
+
+class _Trainer(GRPOTrainer):  # type: ignore[misc]
+    """The trainer of TRL, without its report to the hub: training needs no connection."""
+
+    def _send_telemetry(self) -> None:
+        """Nothing is sent."""
 
 
 def _arguments(
@@ -108,29 +137,54 @@ def _arguments(
 
 
 class QuestionRows:
-    """The questions of a stage, one per row, with their images."""
+    """The questions of a stage, one per row, with their images. A row is read when it is needed.
 
-    def __init__(self, items: UsableItems, count: int) -> None:
-        self.images: list[Image.Image] = []
-        self.samples: list[Sample] = []
-        position = 0
-        while len(self.samples) < count:
-            item = items[position]
-            position += 1
-            # A question without an image has no masks to reward.
-            if item.image is not None:
-                self.samples += item.samples
-                self.images += [item.image] * len(item.samples)
+    Rows of an image follow each other: `questions_per_image` of them, repeated where an image has fewer.
+    """
 
-    def table(self) -> Table:
-        """The rows as TRL expects them: a conversation, its image, and the number of the row for the rewards."""
-        rows = []
-        for number, sample in enumerate(self.samples):
-            message = {"role": "user", "content": sample.question}
-            rows.append(
-                {"prompt": [message], "image": self.images[number], "row": number}
+    def __init__(
+        self, items: UsableItems, processor: VlmProcessor, questions_per_image: int
+    ) -> None:
+        self.items = items
+        self.processor = processor
+        self.questions_per_image = questions_per_image
+        self._read = lru_cache(KEPT_IMAGES)(self._find)
+
+    def __getitem__(self, row: int) -> tuple[Image.Image, Sample]:
+        """The image and the question of a row."""
+        position, number = divmod(row, self.questions_per_image)
+        item = self._read(position)
+        assert item.image is not None
+        return item.image, item.samples[number % len(item.samples)]
+
+    def _find(self, position: int) -> ImageQuestions:
+        """The item at a position, or the next substitute with an image: without one there are no masks to reward."""
+        for attempt in range(SUBSTITUTES):
+            item = self.items[position + attempt * self.items.positions]
+            if item.image is not None and item.samples:
+                return item
+        raise ConfigError(
+            f"{SUBSTITUTES} items in a row have no question about an image; a stage of GRPO needs sources with images"
+        )
+
+    def table(self, count: int) -> Table:
+        """The first `count` rows as TRL expects them."""
+        table = Table.from_dict({"row": list(range(count))})
+        # The name stands for a hash of the function, which would hash the sources.
+        table.set_format("custom", transform=self._to_trl, new_fingerprint="questions")
+        return table
+
+    def _to_trl(self, columns: dict[str, list[int]]) -> dict[str, list[Any]]:
+        """A conversation, its image, and the number of the row for the rewards."""
+        made: dict[str, list[Any]] = {"prompt": [], "image": [], "row": columns["row"]}
+        for row in columns["row"]:
+            image, sample = self[row]
+            turns = self.processor.conversation(sample.asked)
+            made["prompt"].append(
+                [{"role": role, "content": text} for role, text in turns]
             )
-        return Table.from_list(rows)
+            made["image"].append(image)
+        return made
 
 
 class AnswerRewards:
@@ -147,7 +201,7 @@ class AnswerRewards:
         def rewarded(
             completion_ids: list[list[int]], row: list[int], **_others: Any
         ) -> list[float | None]:
-            samples = [self.rows.samples[number] for number in row]
+            samples = [self.rows[number][1] for number in row]
             return REWARDS[name](self._predict(completion_ids, row), samples)
 
         rewarded.__name__ = name
@@ -168,10 +222,10 @@ class AnswerRewards:
         predictions: list[Prediction | None] = [None] * len(rows)
         for row, places in by_row.items():
             processor = self.predictor.processor
-            image = encode_image(model, processor, self.rows.images[row])
+            opened, sample = self.rows[row]
+            image = encode_image(model, processor, opened)
             answers = [completion_ids[place] for place in places]
-            question = self.rows.samples[row].question
-            drawn = masks_of_answers(model, processor, image, question, answers)
+            drawn = masks_of_answers(model, processor, image, sample.asked, answers)
             for place, answer in zip(places, drawn):
                 predictions[place] = self.predictor.to_prediction(image, answer)
         model.train(was_training)
