@@ -239,7 +239,9 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     may then be left out. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
     `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that
     are too long). `log_every`: steps between lines of the training curve. `loader_workers`: threads that prepare
-    batches ahead. `threads`: of torch, per process; 0 leaves its default.
+    batches ahead. `threads`: of torch, per process; 0 leaves its default. `attention`: how the vision-language model
+    computes it; flash attention has to be installed and needs bf16 on a GPU. `compile`: layers of the language model
+    are compiled by torch.
     """
 
     model: Literal["vlm"]
@@ -254,6 +256,8 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     validation: ValidationConfig | None = None
     execution: Execution = Execution()
     precision: Literal["fp32", "bf16"] = "fp32"
+    attention: Literal["sdpa", "flash_attention_2", "flash_attention_3"] = "sdpa"
+    compile: bool = False
     gradient_checkpointing: bool = False
     loader_workers: PositiveInt = 1
     checkpoint_every: PositiveInt = 250

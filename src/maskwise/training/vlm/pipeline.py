@@ -42,6 +42,7 @@ from maskwise.training.checkpoints import (
 from maskwise.training.loop import run_training
 from maskwise.training.trackers import chosen_trackers, tracking
 from maskwise.training.trainers import record_config
+from maskwise.training.vlm.acceleration import compile_layers, set_attention
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig, read_config
 from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.export import export_adapters, export_run, exported_files
@@ -273,9 +274,12 @@ def build_training_model(
 
 
 def prepare_stage(config: VlmTrainingConfig, stage: Stage, model: VlmModel) -> VlmModel:
-    """Freeze what the stage does not train, and set its losses."""
+    """Freeze what the stage does not train, and set its losses and how its forwards are computed."""
     freeze(model, stage.freeze)
     model.config = msgspec.structs.replace(model.config, losses=config.losses_of(stage))
+    set_attention(model, config.attention, config.precision)
+    if config.compile:
+        compile_layers(model)
     if config.gradient_checkpointing:
         model.vision_language.model.gradient_checkpointing_enable(
             {"use_reentrant": False}
