@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs notebooks bench bench-quick figures figures-docs nano finetuning photo fuzz tree release-check clean
+.PHONY: help demo test test-vlm test-llm test-integrations test-web test-full lint docs notebooks bench bench-quick figures figures-docs nano finetuning reinforcement occlusion photo fuzz tree release-check clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -139,6 +139,12 @@ nano: $(VENV)/.installed-dev ## the metrics of a trained `nano` and its blind ba
 
 finetuning: $(VENV)/.installed-dev ## tiny and, with CHECKPOINT= its folder, nano before and after fine-tuning on questions of the recipe r2sm
 	@$(PY) -m bench.finetuning $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT))
+
+reinforcement: $(VENV)/.installed-dev ## a nano before and after GRPO on held-out scenes, CHECKPOINT= its folder
+	@$(PY) -m bench.reinforcement $(or $(CHECKPOINT),$(error CHECKPOINT= names the folder of a run of nano.toml or nano-short.toml))
+
+occlusion: $(VENV)/.installed-dev ## amodal masks with and without the parts for occlusion, from the same start, CHECKPOINT= its folder
+	@$(PY) -m bench.occlusion $(or $(CHECKPOINT),$(error CHECKPOINT= names the folder of a run of nano.toml or nano-short.toml))
 
 photo: $(VENV)/.installed-core ## the metrics of the model for photographs and its controls, COCO=, REASONSEG=, COCOA= dataset folders
 	@$(PY) -m bench.photo $(if $(COCO),--coco $(COCO)) $(if $(REASONSEG),--reasonseg $(REASONSEG)) $(if $(COCOA),--cocoa $(COCOA))

@@ -66,18 +66,25 @@ class DatasetsHub:
 
     def batches(self, name: str, split: str) -> Iterator[pa.Table]:
         """The rows of a split, streamed."""
-        library = _import_datasets(name)
-        rows = _call(name, library.load_dataset, split=split, streaming=True)
-        # In the format arrow nothing is decoded: images stay bytes, matrices stay buffers.
-        batches = iter(rows.with_format("arrow").iter(batch_size=1))
-        while True:
-            try:
-                yield next(batches)
-            except StopIteration:
-                return
-            # Reading may fail at any row, with exceptions of many libraries.
-            except Exception as error:
-                raise DownloadError(_explain(name, error)) from error
+        return stream_rows(name, split)
+
+
+def stream_rows(
+    name: str, split: str, *, first: int = 0, at_once: int = 1
+) -> Iterator[pa.Table]:
+    """The rows of a split from `first` on, `at_once` at a time, through the package `datasets`. Nothing is stored."""
+    library = _import_datasets(name)
+    rows = _call(name, library.load_dataset, split=split, streaming=True)
+    # In the format arrow nothing is decoded: images stay bytes, matrices stay buffers.
+    batches = iter(rows.skip(first).with_format("arrow").iter(batch_size=at_once))
+    while True:
+        try:
+            yield next(batches)
+        except StopIteration:
+            return
+        # Reading may fail at any row, with exceptions of many libraries.
+        except Exception as error:
+            raise DownloadError(_explain(name, error)) from error
 
 
 @runtime_checkable
@@ -146,15 +153,39 @@ def read_hub_dataset(
     source = hub or DatasetsHub()
     chosen_split = split or _only_split(name, source)
     out.parent.mkdir(parents=True, exist_ok=True)
+    return convert_rows(
+        name,
+        chosen_split,
+        source.batches(name, chosen_split),
+        out,
+        reader=reader,
+        strict=strict,
+        overwrite=overwrite,
+        progress=progress,
+    )
+
+
+def convert_rows(
+    name: str,
+    split: str,
+    batches: Iterator[pa.Table],
+    out: Path,
+    *,
+    reader: str | None = None,
+    strict: bool = False,
+    overwrite: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> ReadSummary:
+    """Write rows of a hub dataset, all or some, as the dataset folder `out`, with their images if they have any."""
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".hub-") as folder:
-        path = Path(folder) / "data" / f"{chosen_split}-00000-of-00001.parquet"
+        path = Path(folder) / "data" / f"{split}-00000-of-00001.parquet"
         path.parent.mkdir()
-        schema = _write_rows(path, name, source.batches(name, chosen_split))
+        schema = _write_rows(path, name, batches)
         return convert_annotations(
             find_reader(reader or choose_reader(name, schema)),
             Path(folder),
             out,
-            split=chosen_split,
+            split=split,
             # Images that are not in the rows cannot be found here.
             with_images="image" in schema.names,
             strict=strict,

@@ -21,10 +21,10 @@ ONE_STEP = (Stage(name="one", steps=1),)
 def test_flash_attention_that_is_not_installed_is_named(tmp_path: Path) -> None:
     if is_flash_attn_2_available():
         pytest.skip("flash attention is installed here")
-    config = small_run(
-        stages=ONE_STEP, attention="flash_attention_2", precision="bf16"
-    )
-    with pytest.raises(MissingDependencyError, match=r'"flash_attention_2".*flash-attn'):
+    config = small_run(stages=ONE_STEP, attention="flash_attention_2", precision="bf16")
+    with pytest.raises(
+        MissingDependencyError, match=r'"flash_attention_2".*flash-attn'
+    ):
         train(config, tmp_path)
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,54 @@ def test_two_processes_equal_one(folder: Path) -> None:
         [*LAUNCHER, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "two"],
     )
     assert_same_training(folder / "one", folder / "two")
+
+
+def test_two_machines_equal_one_process(folder: Path) -> None:
+    """Each machine has a launcher of its own, as with `accelerate launch --num_machines 2`; here both are this one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    place = ["--master-addr", "127.0.0.1", "--master-port", port]
+    machines = []
+    for rank in ("0", "1"):
+        command = ["-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", rank]
+        run = ["-m", "maskwise.cli.main", "train", "config.toml", "--out", "machines"]
+        machines.append([*command, "--nproc-per-node", "1", *place, *run])
+    with ThreadPoolExecutor(2) as executor:
+        list(executor.map(lambda arguments: start(folder, arguments), machines))
+    assert_same_training(folder / "one", folder / "machines")
+
+
+def test_processes_share_the_images_of_a_validation(folder: Path) -> None:
+    held_out = """
+[validation]
+every = 2
+world = { scenes = 3, seed = 7, split = "val", preset = "easy", size = 64, questions = 2 }
+"""
+    (folder / "validated.toml").write_text(CONFIG + held_out)
+    command = ["-m", "maskwise.cli.main", "train", "validated.toml", "--out"]
+    start(folder, [*command, "validated-one"])
+    start(folder, [*LAUNCHER, *command, "validated-two"])
+    rows = []
+    for name in ("validated-one", "validated-two"):
+        lines = (folder / name / "one.jsonl").read_text().splitlines()
+        last = json.loads(lines[-1])
+        rows.append(
+            {key: value for key, value in last.items() if key.startswith("val_")}
+        )
+    assert "val_failed" in rows[0]
+    assert rows[0] == pytest.approx(rows[1], abs=1e-4)
+
+
+def test_the_file_for_two_machines_is_one_that_accelerate_reads() -> None:
+    path = ACCELERATE_CONFIGS / "two-machines.yaml"
+    arguments = launch_command_parser().parse_args(
+        ["--config_file", str(path), "train.py"]
+    )
+    arguments, _, _ = _validate_launch_command(arguments)
+    assert (arguments.num_machines, arguments.num_processes) == (2, 16)
+    assert arguments.main_process_ip
+    assert arguments.main_process_port
 
 
 def test_two_processes_equal_one_with_muon(folder: Path) -> None:

@@ -1,6 +1,8 @@
 """Sources of training samples, and the settings of a run."""
 
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import msgspec
@@ -12,9 +14,14 @@ pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
 from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.training.vlm import sources
 from maskwise.training.vlm.augment import Augmentation
-from maskwise.training.vlm.config import SourceConfig, Stage, read_config
-from maskwise.training.vlm.sources import TrainingItems, open_source
+from maskwise.training.vlm.config import SourceConfig, Stage, WorldScenes, read_config
+from maskwise.training.vlm.sources import (
+    SCENE_BYTES_PER_PIXEL,
+    TrainingItems,
+    open_source,
+)
 from maskwise.world import bundled
 from tests.training.vlm.small_runs import small_run, small_scenes
 
@@ -31,6 +38,31 @@ def test_a_dataset_gives_each_image_with_its_questions_and_regions() -> None:
     assert {region.id for sample in item.samples for region in sample.targets} <= {
         region.id for region in item.regions
     }
+
+
+def test_kept_scenes_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the scenes of a source take does not grow with their number."""
+    scene_bytes = 64**2 * SCENE_BYTES_PER_PIXEL
+    monkeypatch.setattr(sources, "CACHE_BYTES", 3 * scene_bytes)
+    source = open_source(SourceConfig(world=small_scenes(8)))
+    scenes = [weakref.ref(source[index]) for index in range(8)]
+    gc.collect()
+    assert sum(scene() is not None for scene in scenes) == 3
+
+
+def test_a_scene_is_about_as_large_as_its_limit_says() -> None:
+    scenes = WorldScenes(scenes=4, preset="easy", size=160, questions=6)
+    item = open_source(SourceConfig(world=scenes))[0]
+    assert item.image is not None
+    # Pillow keeps four bytes per pixel of a color image.
+    pixels = item.image.width * item.image.height * 4
+    masks = sum(
+        len(mask.counts)
+        for region in item.regions
+        for mask in (region.visible, region.amodal)
+        if mask is not None
+    )
+    assert pixels + masks < 1.2 * SCENE_BYTES_PER_PIXEL * 160**2
 
 
 def test_text_only_turns_have_no_image(tmp_path: Path) -> None:
@@ -126,7 +158,7 @@ def test_invalid_settings_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a regular expression"):
         Stage(name="one", steps=1, freeze=("(",))
     with pytest.raises(
-        ValueError, match="exactly one of `dataset`, `world` and `text`"
+        ValueError, match="exactly one of `dataset`, `world`, `text` and `stream`"
     ):
         SourceConfig(dataset="a", text="b")
     path = tmp_path / "config.toml"

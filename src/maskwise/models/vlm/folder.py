@@ -128,13 +128,32 @@ def load_folder(folder: Path, device: str = "cpu") -> tuple[VlmModel, VlmProcess
     return model.to(device).eval(), processor
 
 
-def load_heads(model: VlmModel, path: Path) -> None:
-    """Load what a folder holds beside the two networks: projector, amodal decoder and optional parts."""
+OPTIONAL_PARTS = (
+    "decoders.occlusion_head.",
+    "decoders.occlusion_map.",
+    "mask_type_head.",
+    "segmenter.early.",
+)
+"""Parts that a model may have or not; training can add one to a model that was trained without it."""
+
+
+def load_heads(model: VlmModel, path: Path, *, add_parts: bool = False) -> None:
+    """Load what a folder holds beside the two networks: projector, amodal decoder and optional parts.
+
+    add_parts: optional parts that the folder has no weights of stay as they are.
+    """
     try:
         heads = load_file(path)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{path}: {error}") from None
     expected = split_weights(model.state_dict())[1]
+    for part in OPTIONAL_PARTS if add_parts else ():
+        if not any(name.startswith(part) for name in heads):
+            expected = {
+                name: value
+                for name, value in expected.items()
+                if not name.startswith(part)
+            }
     wrong = [
         name
         for name in {**heads, **expected}

@@ -240,7 +240,7 @@ class VlmModel(nn.Module):
         n = len(states)
         dense = batch.dense if self.config.losses.name_prompt else None
         if dense is not None:
-            states = torch.cat([states, self._name_vectors(dense.names)])
+            states = torch.cat([states, self.name_vectors(dense.names)])
             image_index = torch.cat([image_index, dense.image_index])
         masks = self.decode(features, states, image_index)
         if batch.masks is not None:
@@ -289,7 +289,7 @@ class VlmModel(nn.Module):
             losses["occlusion_map"] = occlusion_map_loss(logits, shares)
         return losses
 
-    def _name_vectors(self, names: torch.Tensor) -> torch.Tensor:
+    def name_vectors(self, names: torch.Tensor) -> torch.Tensor:
         """The mean embedding of the words of each name, [n, width]. names: [n, words], padded with -1."""
         known = (names >= 0).unsqueeze(-1)
         vectors = self.vision_language.embeddings[names.clamp(min=0)] * known
@@ -308,7 +308,7 @@ class VlmModel(nn.Module):
         if (
             weights.name_alignment or weights.prompt_alignment
         ) and batch.token_names is not None:
-            names = self._name_vectors(batch.token_names).detach()
+            names = self.name_vectors(batch.token_names).detach()
             if weights.name_alignment:
                 losses["name_alignment"] = alignment_loss(states, names)
             if weights.prompt_alignment:

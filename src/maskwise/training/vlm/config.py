@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -58,21 +58,29 @@ class SourceConfig(Section, frozen=True, kw_only=True):
     lines ({"question": ..., "answer": ...}), or a JSON file in the format of LLaVA, whose images are in the folder
     `images`; without that folder its entries with an image are left out. `questions`: "categories" asks for each
     category of the regions of a dataset's images in place of its own questions, as LISA does for semantic
-    segmentation. `expected_images`: the size of a source that is not on this machine, for a dry run.
+    segmentation. `stream`: a dataset of the Hugging Face hub, "hf:OWNER/NAME", of which `split` is read while training
+    goes on and not stored; it needs `expected_images`, the rows of the split. `expected_images` is otherwise the size
+    of a source that is not on this machine, for a dry run.
     """
 
     dataset: str | None = None
     images: str | None = None
     world: WorldScenes | None = None
     text: str | None = None
+    stream: Annotated[str, msgspec.Meta(pattern="^hf:.")] | None = None
+    split: str = "train"
     questions: Literal["own", "categories"] = "own"
     expected_images: PositiveInt | None = None
 
     def __post_init__(self) -> None:
-        kinds = (self.dataset, self.world, self.text)
+        kinds = (self.dataset, self.world, self.text, self.stream)
         if sum(kind is not None for kind in kinds) != 1:
             raise ValueError(
-                "a source needs exactly one of `dataset`, `world` and `text`"
+                "a source needs exactly one of `dataset`, `world`, `text` and `stream`"
+            )
+        if self.stream is not None and self.expected_images is None:
+            raise ValueError(
+                "`stream` needs `expected_images`, the number of rows of the split, which the page of the dataset says"
             )
         if self.questions == "categories" and self.dataset is None:
             raise ValueError('questions = "categories" needs a `dataset`')
@@ -83,6 +91,8 @@ class Optimization(Section, frozen=True, kw_only=True):
     per forward of a process. What does not fit into one forward is accumulated, so the number of processes does not
     change the result. `final_factor`: the learning rate ends at this share of its maximum. `matrix_rate`: the learning
     rate of weight matrices by Muon, for models that start from random weights; None: AdamW trains them as well.
+    `group_by_length`: images whose questions have about the same length share a step, so that less is padding and
+    processes wait less for each other.
     """
 
     learning_rate: Rate
@@ -90,6 +100,7 @@ class Optimization(Section, frozen=True, kw_only=True):
     batch_size: PositiveInt
     micro_batch_size: PositiveInt = 1
     questions_per_image: NaturalInt = 3
+    group_by_length: bool = False
     schedule: Decay = "linear"
     warmup_steps: NaturalInt = 100
     final_factor: Share = 0.0
@@ -235,8 +246,9 @@ class Execution(EngineOptions, frozen=True, kw_only=True):
 
 
 class VlmTrainingConfig(Section, frozen=True, kw_only=True):
-    """A training run. `init`: a model folder (`maskwise export`) or a finished run whose weights it starts from; [vlm]
-    may then be left out. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
+    """A training run. `init`: a model folder (`maskwise export`) or a finished run whose weights it starts from. Its
+    model is used, with the fields that [vlm] replaces; an optional part that [vlm] adds starts from random weights.
+    `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
     `max_skipped`: training stops if a larger share of the drawn samples cannot be used (damaged files, texts that
     are too long). `log_every`: steps between lines of the training curve. `loader_workers`: threads that prepare
     batches ahead. `threads`: of torch, per process; 0 leaves its default. `attention`: how the vision-language model
@@ -344,17 +356,24 @@ def read_config(path: Path) -> VlmTrainingConfig:
     """A TOML file; MaskwiseError names a field that is missing, unknown or invalid.
 
     [vlm.nano] stands for the model in small: its fields are those of NanoSize, and those of [vlm] replace its defaults.
-    With `init` and without [vlm], the model is that of the folder.
+    With `init` the model is that of the folder, unless [vlm] has a `vision_language` of its own; fields of [vlm]
+    replace those of the folder.
     """
     content = read_toml(path)
-    given = content.get("vlm")
+    given = content.get("vlm", {})
     init = content.get("init")
-    if given is None and isinstance(init, str):
-        content["vlm"] = msgspec.to_builtins(read_folder_config(Path(init)))
+    is_whole = isinstance(given, dict) and {"vision_language", "nano"} & set(given)
+    if isinstance(init, str) and isinstance(given, dict) and not is_whole:
+        folder = msgspec.to_builtins(read_folder_config(Path(init)))
+        content["vlm"] = _replace_fields(folder, given)
     if isinstance(given, dict) and "nano" in given:
         size = to_config(given.pop("nano"), NanoSize, path, table="vlm.nano")
         small = msgspec.to_builtins(nano_config(**msgspec.structs.asdict(size)))
-        content["vlm"] = (
-            small | given | {"losses": small["losses"] | given.get("losses", {})}
-        )
+        content["vlm"] = _replace_fields(small, given)
     return to_config(content, VlmTrainingConfig, path)
+
+
+def _replace_fields(model: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a model with those of [vlm] in their place, and each loss likewise."""
+    losses = model["losses"] | given.get("losses", {})
+    return model | given | {"losses": losses}

@@ -14,11 +14,12 @@ from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.training.config_file import open_dataset
 from maskwise.training.dry_run import DryRun, ParameterCount, SourcePlan, StagePlan
 from maskwise.training.vlm.config import ValidationConfig, VlmTrainingConfig
+from maskwise.training.vlm.dataset_sources import Source
 from maskwise.training.vlm.freezing import trained_names
 from maskwise.training.vlm.lora import add_lora
 from maskwise.training.vlm.mixing import MixedOrder
 from maskwise.training.vlm.nano_tokenizer import new_processor
-from maskwise.training.vlm.sources import Source, open_source
+from maskwise.training.vlm.sources import open_source
 
 SAMPLED_IMAGES = 32
 """Images per source whose samples are tokenized."""
@@ -228,7 +229,11 @@ def _sample_lengths(
     seg_tokens: list[int] = []
     for source in sources.values():
         count = 0 if source is None else min(SAMPLED_IMAGES, len(source))
-        for index in np.linspace(0, len(source or ()) - 1, count).astype(int).tolist():
+        indexes = np.linspace(0, len(source or ()) - 1, count).astype(int)
+        if source is not None and source.window is not None:
+            # The first ones: others of a stream come after all between them.
+            indexes = np.arange(count)
+        for index in indexes.tolist():
             assert source is not None
             for tokens in _turns_of(source[index], processor):
                 lengths.append(len(tokens))

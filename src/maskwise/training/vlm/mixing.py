@@ -20,10 +20,16 @@ class MixedOrder:
     """An endless order of items of several sources.
 
     sizes: the number of items of each source. rates: how often each is drawn, in proportion; others are not drawn.
+    windows: of sources that are read in order, how many items that follow each other are shuffled among themselves.
     """
 
     def __init__(
-        self, sizes: Mapping[str, int], rates: Mapping[str, float], seed: int
+        self,
+        sizes: Mapping[str, int],
+        rates: Mapping[str, float],
+        seed: int,
+        *,
+        windows: Mapping[str, int] | None = None,
     ) -> None:
         self.names = tuple(rates)
         empty = [name for name in self.names if not sizes[name]]
@@ -31,6 +37,7 @@ class MixedOrder:
             raise MaskwiseError(f"sources without a usable sample: {', '.join(empty)}")
         self.seed = seed
         self.sizes = [sizes[name] for name in self.names]
+        self.windows = [(windows or {}).get(name) for name in self.names]
         own_rates = [rates[name] for name in self.names]
         self.quotas = _apportion(own_rates)
         # Positions are drawn nearly in order: a few blocks, and a few epochs per source, are in use at a time.
@@ -73,7 +80,13 @@ class MixedOrder:
     def _make_epoch(self, source: int, epoch: int) -> Int64Array:
         """The items of a source in the order of an epoch."""
         random = np.random.default_rng((self.seed, 1, source, epoch))
-        return random.permutation(self.sizes[source])
+        size = self.sizes[source]
+        window = self.windows[source] or size
+        parts = []
+        for first in range(0, size, window):
+            count = min(window, size - first)
+            parts.append(first + random.permutation(count))
+        return np.concatenate(parts)
 
 
 def _apportion(rates: list[float]) -> list[int]:

@@ -44,12 +44,13 @@ from maskwise.training.trackers import chosen_trackers, tracking
 from maskwise.training.trainers import record_config
 from maskwise.training.vlm.acceleration import compile_layers, set_attention
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig, read_config
+from maskwise.training.vlm.dataset_sources import Source
 from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.export import export_adapters, export_run, exported_files
 from maskwise.training.vlm.freezing import freeze, keep_float32, trained_names
 from maskwise.training.vlm.lora import add_lora
 from maskwise.training.vlm.nano_tokenizer import new_processor
-from maskwise.training.vlm.sources import Source, TrainingItems, open_source
+from maskwise.training.vlm.sources import TrainingItems, open_source
 from maskwise.training.vlm.stage_task import make_stage_accelerator, make_task
 from maskwise.training.vlm.usable_items import UsableItems
 from maskwise.training.vlm.validation import open_held_out, validate
@@ -264,7 +265,7 @@ def build_training_model(
     quantized = config.lora is not None and config.lora.quantization is not None
     model = build_model(config.vlm, processor, quantized=quantized)
     if config.init is not None:
-        load_heads(model, Path(config.init) / HEADS_FILE)
+        load_heads(model, Path(config.init) / HEADS_FILE, add_parts=True)
     if config.lora is not None:
         add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
     # Before weights of an earlier stage are loaded, which would be rounded to the dtype of the model.

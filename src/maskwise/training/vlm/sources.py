@@ -4,11 +4,9 @@ source[index]       the image and its questions, with all its regions; index bel
 """
 
 from collections.abc import Mapping
-from functools import cache, lru_cache, reduce
-from operator import or_
+from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -16,15 +14,21 @@ from PIL import Image
 
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.images import open_image, resolve_inside
-from maskwise.masks import Mask
 from maskwise.models.vlm.batch import ImageQuestions
-from maskwise.schema import Answer, Region, Sample
-from maskwise.store import Dataset
+from maskwise.schema import Answer, Sample
 from maskwise.training.config_file import open_dataset
 from maskwise.training.vlm.augment import Augmentation, augment, choose_questions
 from maskwise.training.vlm.config import SourceConfig, WorldScenes
+from maskwise.training.vlm.dataset_sources import (
+    WORDING_LENGTH,
+    CategorySource,
+    DatasetSource,
+    ItemSize,
+    Source,
+)
 from maskwise.training.vlm.mixing import MixedOrder
 from maskwise.training.vlm.paraphrase import Paraphraser
+from maskwise.training.vlm.streamed_source import StreamedSource
 from maskwise.world import SceneQuestion, make_scene
 
 CACHE_BYTES = 512_000_000
@@ -33,22 +37,13 @@ CACHE_BYTES = 512_000_000
 SCENE_BYTES_PER_PIXEL = 4
 """Of a rendered scene: three colours, and the run lengths of its masks."""
 
+COMMON_PIXELS = 640 * 480
+"""Of an image of COCO, from which most instruction data is made."""
+
 MAX_LINE = 1_000_000
 """Bytes of a line of a text file, at most."""
 
 TEXT_LINE = '{"question": "What is a mug?", "answer": "A cup."}'
-
-
-class Source(Protocol):
-    """A sequence of images with questions. `samples`: the number of questions."""
-
-    samples: int
-
-    def __len__(self) -> int:
-        """Number of images."""
-
-    def __getitem__(self, index: int) -> ImageQuestions:
-        """The image with all its questions and regions."""
 
 
 def open_source(config: SourceConfig) -> Source:
@@ -58,6 +53,9 @@ def open_source(config: SourceConfig) -> Source:
     if config.text is not None:
         images = None if config.images is None else Path(config.images)
         return TextSource(Path(config.text), images)
+    if config.stream is not None:
+        assert config.expected_images is not None
+        return StreamedSource(config.stream, config.split, config.expected_images)
     assert config.dataset is not None
     dataset = open_dataset(config.dataset, images=config.images)
     if config.questions == "categories":
@@ -65,89 +63,10 @@ def open_source(config: SourceConfig) -> Source:
     return DatasetSource(dataset)
 
 
-class DatasetSource:
-    """The images of a dataset folder that have questions."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        self.samples = len(dataset)
-        order = np.argsort(dataset.samples.image, kind="stable")
-        images = dataset.samples.image[order]
-        self._groups = (
-            np.split(order, np.flatnonzero(np.diff(images)) + 1) if len(order) else []
-        )
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def __getitem__(self, index: int) -> ImageQuestions:
-        samples = tuple(self.dataset[int(row)] for row in self._groups[index])
-        image = samples[0].image_id
-        return ImageQuestions(
-            self.dataset.open_image(image), samples, self.dataset.regions_of(image)
-        )
-
-
-CATEGORY_QUESTIONS = (
-    "Can you segment the {name} in this image?",
-    "Please segment the {name} in this image.",
-    "What is the {name} in this image? Please respond with a segmentation mask.",
-    "Where is the {name} in this picture? Please output a segmentation mask.",
-    "Mark everything that is {name}.",
-)
-"""How a category is asked for, after the templates of LISA's semantic segmentation data."""
-
-
-class CategorySource:
-    """The images of a dataset folder, with a question per category of their regions.
-
-    The target of a question is all that has the name: semantic segmentation knows no instances.
-    """
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        names = [
-            {region.name for region in dataset.regions_of(row) if region.name}
-            for row in range(len(dataset.images.id))
-        ]
-        self._rows = [row for row, own in enumerate(names) if own]
-        self.samples = sum(map(len, names))
-        if not self._rows:
-            raise ConfigError(f"{dataset.path} has no regions with a name to ask for")
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: int) -> ImageQuestions:
-        row = self._rows[index]
-        image_id = self.dataset.images.id[row]
-        regions = self.dataset.regions_of(row)
-        by_name: dict[str, list[Mask]] = {}
-        for region in regions:
-            if region.name and region.visible is not None:
-                by_name.setdefault(region.name, []).append(region.visible)
-        samples = []
-        for number, (name, masks) in enumerate(by_name.items()):
-            wording = CATEGORY_QUESTIONS[(row + number) % len(CATEGORY_QUESTIONS)]
-            target = Region(
-                id=f"{image_id}-{name}", name=name, visible=reduce(or_, masks)
-            )
-            samples.append(
-                Sample(
-                    id=f"{image_id}-{name}",
-                    image_id=image_id,
-                    question=wording.format(name=name),
-                    mask_type="visible",
-                    targets=(target,),
-                )
-            )
-        return ImageQuestions(
-            self.dataset.open_image(row), tuple(samples), tuple(regions)
-        )
-
-
 class WorldSource:
     """Scenes of the world, rendered when they are first needed."""
+
+    window: int | None = None
 
     def __init__(self, scenes: WorldScenes) -> None:
         self.scenes = scenes
@@ -157,6 +76,11 @@ class WorldSource:
 
     def __len__(self) -> int:
         return self.scenes.scenes
+
+    def size_of(self, index: int) -> ItemSize:
+        """All alike: the questions are not known before a scene is made."""
+        pixels = self.scenes.size**2 if self.scenes.images else 0
+        return ItemSize(pixels, self.scenes.questions, WORDING_LENGTH)
 
     def __getitem__(self, index: int) -> ImageQuestions:
         return self._make(index)
@@ -201,6 +125,8 @@ class TextSource:
     images: the folder of the images that LLaVA's entries name; without it only entries without an image are used.
     """
 
+    window: int | None = None
+
     def __init__(self, path: Path, images: Path | None = None) -> None:
         self._items = read_conversations(path) if _is_array(path) else _read_turns(path)
         if images is None:
@@ -214,6 +140,15 @@ class TextSource:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def size_of(self, index: int) -> ItemSize:
+        """The image is counted as one of common size: its header is not read."""
+        samples = self._items[index]
+        characters = sum(
+            len(sample.question) + len(str(sample.answer)) for sample in samples
+        )
+        pixels = COMMON_PIXELS if samples[0].image_id else 0
+        return ItemSize(pixels, len(samples), characters / len(samples))
 
     def __getitem__(self, index: int) -> ImageQuestions:
         samples = self._items[index]
@@ -312,6 +247,13 @@ def _to_sample(name: str, image: str, question: str, answer: str) -> Sample:
     )
 
 
+CHARACTERS_PER_TOKEN = 4.0
+"""Of English text, roughly."""
+
+PIXELS_PER_TOKEN = 28.0 * 28.0
+"""Of an image in the Qwen families."""
+
+
 class TrainingItems:
     """The items of a stage by their position: an image, some of its questions, augmented.
 
@@ -331,9 +273,22 @@ class TrainingItems:
         self.augmentation = augmentation
         self.questions_per_image = questions_per_image
         self.seed = seed
+        windows = {}
+        for name in rates:
+            window = sources[name].window
+            if window is not None:
+                windows[name] = window
         self.order = MixedOrder(
-            {name: len(sources[name]) for name in rates}, rates, seed
+            {name: len(sources[name]) for name in rates}, rates, seed, windows=windows
         )
+
+    def length_of(self, position: int) -> float:
+        """About how many tokens the item at a position has, its image and its chosen questions, without opening it."""
+        name, index = self.order.draw(position)
+        size = self.sources[name].size_of(index)
+        questions = min(size.questions, self.questions_per_image)
+        text = questions * size.characters / CHARACTERS_PER_TOKEN
+        return text + size.pixels / PIXELS_PER_TOKEN
 
     def name_of(self, position: int) -> str:
         """Source and number of the item at a position, for a message about one that cannot be read."""

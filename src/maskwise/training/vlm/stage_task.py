@@ -14,6 +14,7 @@ from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.training.accelerator import is_deepspeed, is_fsdp, make_accelerator
 from maskwise.training.loop import TrainingTask
 from maskwise.training.vlm.config import Optimization, Stage, VlmTrainingConfig
+from maskwise.training.vlm.length_groups import LengthGroups
 from maskwise.training.vlm.optimizers import make_optimizer
 from maskwise.training.vlm.usable_items import UsableItems
 
@@ -34,11 +35,19 @@ def make_task(
     optimization = config.optimization_of(stage)
     size = optimization.micro_batch_size
     number = config.stages.index(stage)
+    order: range | LengthGroups = range(items.positions)
+    if optimization.group_by_length:
+        order = LengthGroups(
+            items.items.length_of,
+            positions=items.positions,
+            batch_size=optimization.batch_size,
+            seed=config.seed + number,
+        )
 
     def make_batch(batch_number: int) -> VlmBatch:
         first = batch_number * size
         positions = range(first, first + size)
-        chosen = [items[position] for position in positions]
+        chosen = [items[order[position]] for position in positions]
         return collate(chosen, processor, dense=stage.dense)
 
     return TrainingTask(
