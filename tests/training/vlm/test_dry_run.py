@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -100,6 +101,20 @@ def test_steps_follow_from_epochs_of_sources_that_need_not_be_here() -> None:
     # Two embeddings of 152,064 x 3,584 in bfloat16: the output layer is not tied.
     assert plan.memory["copies of embeddings"] == 2 * 152_064 * 3_584 * 2
     assert plan.memory["mask decoders"] == 4 * 2 * 104_000_000
+
+
+def test_an_image_is_counted_once_for_questions_in_one_sequence() -> None:
+    config = read_config(CONFIGS / "joint-7b.toml")
+    packed = dry_run(config)
+    flash = msgspec.structs.replace(config, attention="flash_attention_2")
+    separate = dry_run(flash)
+    assert packed.hours is not None
+    assert separate.hours is not None
+    # Four questions per image, of 220 tokens each; an image has 1,280.
+    assert separate.hours / packed.hours == pytest.approx(
+        4 * 1500 / (1280 + 4 * 220), rel=0.05
+    )
+    assert separate.memory["activations"] > packed.memory["activations"]
 
 
 def test_a_dry_run_needs_the_size_of_a_source_whose_epochs_count(

@@ -93,19 +93,19 @@ class VisionLanguage(nn.Module):
         states: torch.Tensor = output.last_hidden_state
         return states
 
-    def _can_pack(self, image_index: Sequence[int]) -> bool:
-        """True if an image has several questions, and the model takes positions and masks of packed questions.
+    @property
+    def packs_questions(self) -> bool:
+        """True if the model takes positions and masks of several questions in one sequence.
 
         Eager attention would read a mask of booleans wrongly, and flash attention does not take one.
         """
-        language = self.model.model
         attention = self.model.config.get_text_config()._attn_implementation
+        return hasattr(self.model.model, "get_rope_index") and attention == "sdpa"
+
+    def _can_pack(self, image_index: Sequence[int]) -> bool:
+        """True if an image has several questions, which the model takes in one sequence."""
         asked = [image for image in image_index if image >= 0]
-        return (
-            hasattr(language, "get_rope_index")
-            and attention == "sdpa"
-            and len(set(asked)) < len(asked)
-        )
+        return self.packs_questions and len(set(asked)) < len(asked)
 
     def _encode_packed(
         self,

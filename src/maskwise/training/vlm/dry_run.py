@@ -31,8 +31,8 @@ BYTES_PER_ACTIVATION = 34
 attention maps, which sdpa does not keep).
 """
 
-ASSUMED_TOKENS = 1500
-"""Tokens per sample where the tokenizer is not available: an image of 1280 tokens and a text."""
+ASSUMED_TEXT_TOKENS = 220
+"""Tokens of a question, its answer and the chat template where the tokenizer is not available."""
 
 ASSUMED_SEG_TOKENS = 2.0
 """Segmentation tokens per sample where the samples are not available: MMR has 1.8 targets per question, and answers of
@@ -64,9 +64,13 @@ MODULES = {
 
 
 class SampleLengths(NamedTuple):
-    """Percentiles of the tokens per sample, and the mean number of segmentation tokens per sample."""
+    """tokens: percentiles of the tokens per sample, empty if they are not counted. image, text: the median and the 99th
+    percentile of the tokens of its two parts. seg_tokens: the mean number of segmentation tokens per sample.
+    """
 
     tokens: dict[str, int]
+    image: tuple[int, int]
+    text: tuple[int, int]
     seg_tokens: float
 
 
@@ -83,7 +87,7 @@ def dry_run(config: VlmTrainingConfig) -> DryRun:
         stage.name: set(trained_names(model, stage.freeze)) for stage in config.stages
     }
     notes += _check_validation(config.validation)
-    lengths = _sample_lengths(config, sources, notes)
+    lengths = _sample_lengths(config, model, sources, notes=notes)
     plans = _sources(config, sources)
     return DryRun(
         model="vlm",
@@ -217,15 +221,20 @@ def _sources(
 
 
 def _sample_lengths(
-    config: VlmTrainingConfig, sources: Mapping[str, Source | None], notes: list[str]
+    config: VlmTrainingConfig,
+    model: VlmModel,
+    sources: Mapping[str, Source | None],
+    *,
+    notes: list[str],
 ) -> SampleLengths:
     """Lengths of samples, image tokens included, of some images of each source."""
     try:
         processor = new_processor(config.vlm)
     except MaskwiseError as error:
         notes.append(f"tokens per sample are not counted: {error}")
-        return SampleLengths({}, ASSUMED_SEG_TOKENS)
-    lengths: list[int] = []
+        return _assumed_lengths(config, model)
+    image_lengths: list[int] = []
+    text_lengths: list[int] = []
     seg_tokens: list[int] = []
     for source in sources.values():
         count = 0 if source is None else min(SAMPLED_IMAGES, len(source))
@@ -235,29 +244,66 @@ def _sample_lengths(
             indexes = np.arange(count)
         for index in indexes.tolist():
             assert source is not None
-            for tokens in _turns_of(source[index], processor):
-                lengths.append(len(tokens))
+            image_tokens, turns = _turns_of(source[index], processor)
+            for tokens in turns:
+                image_lengths.append(image_tokens)
+                text_lengths.append(len(tokens) - image_tokens)
                 seg_tokens.append(
                     sum(token in processor.seg_token_ids for token in tokens)
                 )
-    if not lengths:
-        return SampleLengths({}, ASSUMED_SEG_TOKENS)
-    values = np.percentile(lengths, PERCENTILES, method="higher")
-    percentiles = {
-        f"p{rank}" if rank < 100 else "max": int(value)
-        for rank, value in zip(PERCENTILES, values)
-    }
-    return SampleLengths(percentiles, float(np.mean(seg_tokens)))
+    if not text_lengths:
+        return _assumed_lengths(config, model)
+    totals = np.add(image_lengths, text_lengths)
+    tokens = {}
+    for rank, value in zip(PERCENTILES, _percentiles(totals, PERCENTILES)):
+        tokens[f"p{rank}" if rank < 100 else "max"] = value
+    image_median, image_most = _percentiles(image_lengths, (50, 99))
+    text_median, text_most = _percentiles(text_lengths, (50, 99))
+    return SampleLengths(
+        tokens,
+        image=(image_median, image_most),
+        text=(text_median, text_most),
+        seg_tokens=float(np.mean(seg_tokens)),
+    )
 
 
-def _turns_of(item: ImageQuestions, processor: VlmProcessor) -> list[list[int]]:
-    """The tokens of the questions and answers of an image."""
+def _assumed_lengths(config: VlmTrainingConfig, model: VlmModel) -> SampleLengths:
+    """Lengths where the processor or the samples are not available: the largest images, and texts of a usual length."""
+    vision = model.vision_language.model.config.vision_config
+    merge = getattr(vision, "spatial_merge_size", None)
+    if merge is None:
+        image = (vision.image_size // vision.patch_size) ** 2
+    else:
+        image = config.vlm.max_pixels // (vision.patch_size * merge) ** 2
+    return SampleLengths(
+        {},
+        image=(image, image),
+        text=(ASSUMED_TEXT_TOKENS, ASSUMED_TEXT_TOKENS),
+        seg_tokens=ASSUMED_SEG_TOKENS,
+    )
+
+
+def _percentiles(lengths: Sequence[int], ranks: Sequence[int]) -> list[int]:
+    values = np.percentile(lengths, ranks, method="higher")
+    return [int(value) for value in values]
+
+
+def _turns_of(
+    item: ImageQuestions, processor: VlmProcessor
+) -> tuple[int, list[list[int]]]:
+    """The number of image tokens, and the tokens of the questions and answers of the image."""
     images = [] if item.image is None else [item.image]
     image_tokens = sum(processor.encode_images(images).token_counts)
-    return [
+    turns = [
         processor.encode_turn(sample, image_tokens, answer=True)[0]
         for sample in item.samples
     ]
+    return image_tokens, turns
+
+
+def _packs(config: VlmTrainingConfig, model: VlmModel) -> bool:
+    """True if the questions about an image are one sequence, in which the image is read once."""
+    return model.vision_language.packs_questions and config.attention == "sdpa"
 
 
 # -- memory
@@ -273,7 +319,6 @@ def _memory(
     trainable = _count(model, trained)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trainable
     stored = 2 if config.vlm.dtype == "bfloat16" else 4
-    tokens = lengths.tokens.get("p99", ASSUMED_TOKENS)
     weights = frozen * stored
     if config.lora is not None and config.lora.quantization is not None:
         weights -= int(_quantized(model) * (stored - NF4_BYTES))
@@ -281,7 +326,7 @@ def _memory(
         "weights": weights + trainable * 4,
         "gradients": trainable * 4,
         "optimizer": trainable * 8,
-        "activations": _activations(config, model, tokens),
+        "activations": _activations(config, model, lengths),
         "mask decoders": _decoders(config, model, lengths.seg_tokens),
     }
     if config.lora is not None:
@@ -318,18 +363,24 @@ def _embedding_copies(model: VlmModel) -> int:
     return int(embedding.numel() * (1 if output is embedding else 2))
 
 
-def _activations(config: VlmTrainingConfig, model: VlmModel, tokens: int) -> int:
-    """What the language model keeps for the backward pass, and the logits of answers of an eighth of the tokens."""
+def _activations(
+    config: VlmTrainingConfig, model: VlmModel, lengths: SampleLengths
+) -> int:
+    """What the language model keeps for the backward pass of long samples, and the logits of answers, an eighth of the
+    tokens of texts.
+    """
     text = model.vision_language.model.config.get_text_config()
-    rows = (
-        config.optimization.micro_batch_size * config.optimization.questions_per_image
-    )
+    optimization = config.optimization
+    questions = optimization.questions_per_image
+    images = 1 if _packs(config, model) else questions
+    text_tokens = optimization.micro_batch_size * questions * lengths.text[1]
+    tokens = optimization.micro_batch_size * images * lengths.image[1] + text_tokens
     scale = 1 if config.precision == "bf16" else 2
-    layer = rows * tokens * text.hidden_size * BYTES_PER_ACTIVATION * scale
-    between = rows * tokens * text.hidden_size * 2 * scale
+    layer = tokens * text.hidden_size * BYTES_PER_ACTIVATION * scale
+    between = tokens * text.hidden_size * 2 * scale
     layers = int(text.num_hidden_layers)
     kept = layer + layers * between if config.gradient_checkpointing else layers * layer
-    logits = rows * (tokens // 8) * text.vocab_size * 4 * 2
+    logits = text_tokens // 8 * text.vocab_size * 4 * 2
     return int(kept + logits)
 
 
@@ -353,11 +404,12 @@ def _hours(
     backward = 2 if config.lora is not None else 4
     passes = 2 + backward + (2 if config.gradient_checkpointing else 0)
     samples = sum(source.drawn or 0 for source in sources)
-    tokens = samples * lengths.tokens.get("p50", ASSUMED_TOKENS)
     rows, columns = model.segmenter.embedding_size
     images = 0
     for stage in config.stages:
         batch_size = config.optimization_of(stage).batch_size
         images += config.schedule_of(stage).steps * batch_size
+    read = images if _packs(config, model) else samples
+    tokens = read * lengths.image[0] + samples * lengths.text[0]
     operations = passes * language * tokens + 2 * encoder * images * rows * columns
     return float(operations / GPU_FLOPS / 3600)
