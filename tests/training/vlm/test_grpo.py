@@ -139,6 +139,30 @@ def test_a_run_starts_from_the_weights_of_another_one(tmp_path: Path) -> None:
         torch.testing.assert_close(others[name], value, atol=1e-6, rtol=0)
 
 
+ADDED_PART = """
+[vlm]
+occlusion_map = true
+losses = {{ occlusion_map = 1.0 }}
+"""
+
+
+def test_a_part_can_be_added_to_a_trained_model(tmp_path: Path) -> None:
+    train(small_run(stages=(Stage(name="one", steps=1),)), tmp_path / "first")
+    path = tmp_path / "more.toml"
+    path.write_text((MORE + ADDED_PART).format(init=tmp_path / "first"))
+    config = read_config(path)
+    assert config.vlm.losses.bce == small_run().vlm.losses.bce
+    train(config, tmp_path / "second")
+    before = make_predictor("vlm", checkpoint=str(tmp_path / "first")).model
+    after = make_predictor("vlm", checkpoint=str(tmp_path / "second")).model
+    others = after.state_dict()
+    for name, value in before.state_dict().items():
+        torch.testing.assert_close(others[name], value, atol=1e-6, rtol=0)
+    added = set(others) - set(before.state_dict())
+    assert added
+    assert all(name.startswith("decoders.occlusion_map.") for name in added)
+
+
 def test_the_config_of_nano_trains_in_a_short_form(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,19 +1,21 @@
-"""Every stage of configs/vlm/nano.toml runs and the result loads, here with a smaller model and one step per stage."""
+"""Every stage of the configs of nano runs and the result loads, here with a smaller model and one step per stage."""
 
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from maskwise.models.vlm.folder import load_folder
 from maskwise.training.vlm.config import read_config
 from maskwise.training.vlm.pipeline import train
 from tests.training.vlm.small_runs import small_model
 
-CONFIG = Path(__file__).parents[3] / "configs" / "vlm" / "nano.toml"
+CONFIGS = Path(__file__).parents[3] / "configs" / "vlm"
 
 
-def test_the_stages_of_nano_run_in_small(tmp_path: Path) -> None:
-    config = read_config(CONFIG)
+@pytest.mark.parametrize("name", ["nano", "nano-short"])
+def test_the_stages_of_nano_run_in_small(tmp_path: Path, name: str) -> None:
+    config = read_config(CONFIGS / f"{name}.toml")
     replace = msgspec.structs.replace
     sources = {
         name: replace(one, world=replace(one.world, scenes=4, size=64))

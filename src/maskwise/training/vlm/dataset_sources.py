@@ -76,7 +76,8 @@ class DatasetSource:
         table = self.dataset.samples.table
         questions = pc.utf8_length(table["question"])
         answers = pc.fill_null(pc.utf8_length(table["answer"]), 0)
-        return pc.add(questions, answers).to_numpy().astype(np.int64)
+        characters: Int64Array = pc.add(questions, answers).to_numpy().astype(np.int64)
+        return characters
 
     def __getitem__(self, index: int) -> ImageQuestions:
         samples = tuple(self.dataset[int(row)] for row in self._groups[index])

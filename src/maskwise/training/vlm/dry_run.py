@@ -245,16 +245,16 @@ def _sample_lengths(
         for index in indexes.tolist():
             assert source is not None
             image_tokens, turns = _turns_of(source[index], processor)
-            for tokens in turns:
+            for turn in turns:
                 image_lengths.append(image_tokens)
-                text_lengths.append(len(tokens) - image_tokens)
+                text_lengths.append(len(turn) - image_tokens)
                 seg_tokens.append(
-                    sum(token in processor.seg_token_ids for token in tokens)
+                    sum(token in processor.seg_token_ids for token in turn)
                 )
     if not text_lengths:
         return _assumed_lengths(config, model)
-    totals = np.add(image_lengths, text_lengths)
-    tokens = {}
+    totals = [sum(parts) for parts in zip(image_lengths, text_lengths)]
+    tokens: dict[str, int] = {}
     for rank, value in zip(PERCENTILES, _percentiles(totals, PERCENTILES)):
         tokens[f"p{rank}" if rank < 100 else "max"] = value
     image_median, image_most = _percentiles(image_lengths, (50, 99))

@@ -93,7 +93,7 @@ def run_grpo(
         trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
 
 
-class _Trainer(GRPOTrainer):  # type: ignore[misc]
+class _Trainer(GRPOTrainer):
     """The trainer of TRL, without its report to the hub: training needs no connection."""
 
     def _send_telemetry(self) -> None:
