@@ -104,7 +104,7 @@ def test_a_build_without_any_answer_says_why(
 ) -> None:
     provider.write = lambda given: {"status": 400, "text": "the image is too small"}
     said = fail(capsys, monkeypatch, *command(tmp_path / "out"))
-    assert "4 of the requests brought nothing" in said
+    assert "4 requests brought nothing: " in said
     assert "the image is too small" in said
     assert not (tmp_path / "out").exists()
 

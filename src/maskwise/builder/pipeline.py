@@ -68,6 +68,9 @@ from maskwise.writers.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
+NAMED_REASONS = 5
+"""Reasons that the error about a build without questions names; more would hide the first."""
+
 REJECTED = "rejected.jsonl"
 FLAGS_TAG = "flags"
 BUILD_KEY = "build_key"
@@ -483,10 +486,16 @@ def _explain_empty(
     source: Dataset, recipe: Recipe, result: FilterResult, *, usage: WriterUsage | None
 ) -> str:
     if usage is not None and usage.reasons:
-        failed = usage.reasons[0]
+        total = sum(reason.count for reason in usage.reasons)
+        named = [
+            f"{reason.count} {reason.example.status}, for example about image {reason.example.image_id}: "
+            f"{reason.example.reason}"
+            for reason in usage.reasons[:NAMED_REASONS]
+        ]
+        more = len(usage.reasons) - len(named)
+        others = f"; {more} more reasons" if more > 0 else ""
         return (
-            f"{source.path}: no question was kept: {failed.count} of the requests brought nothing, for example about "
-            f"image {failed.example.image_id} ({failed.example.status}): {failed.example.reason}; "
+            f"{source.path}: no question was kept; {total} requests brought nothing: {'; '.join(named)}{others}. "
             "--retry-failed asks again"
         )
     reasons = Counter(rejection.reason for rejection in result.rejected).most_common(3)
