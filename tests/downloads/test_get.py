@@ -17,6 +17,7 @@ from maskwise.downloads import local_files as local
 from maskwise.downloads.get import Consent, get_dataset, get_weights
 from maskwise.downloads.local_files import find_weights
 from maskwise.downloads.table import (
+    GROUPS,
     Download,
     FileVersion,
     HostedFile,
@@ -162,12 +163,95 @@ def test_missing_weights_say_what_to_run(
         assert part in str(error.value)
 
 
-def test_weights_without_an_address_say_how_to_make_them() -> None:
-    with pytest.raises(DownloadError, match=r"torch\.onnx\.export") as error:
+def test_weights_that_are_exported_say_what_is_needed() -> None:
+    with pytest.raises(DownloadError, match=r"maskwise\[train\]") as error:
         find_weights("mobile_sam_encoder.onnx")
-    assert "maskwise get mobile_sam.pt" in str(error.value)
-    with pytest.raises(DownloadError, match="has to be fetched by hand"):
+    assert "Run: maskwise get mobile_sam_encoder.onnx" in str(error.value)
+    with pytest.raises(DownloadError, match=r"exported from mobile_sam\.pt"):
         get_weights(find_download("mobile_sam_encoder.onnx"))
+
+
+def photo_downloads(server: FileServer) -> list[Download]:
+    """The downloads of the model photo, with stand-ins from the local server."""
+    template = weights(server)
+    downloads = []
+    for name in ("yolox_nano.onnx", "u2netp.onnx", "mobile_sam.pt"):
+        file = msgspec.structs.replace(template.files[0], file=name)
+        downloads.append(msgspec.structs.replace(template, name=name, files=(file,)))
+    for name in ("mobile_sam_encoder.onnx", "mobile_sam_decoder.onnx"):
+        file = HostedFile(file=name)
+        downloads.append(
+            msgspec.structs.replace(
+                template, name=name, files=(file,), exported_from="mobile_sam.pt"
+            )
+        )
+    return downloads
+
+
+def use_stand_in_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the name of a file and its checkpoint instead of a network."""
+
+    def export(name: str, checkpoint: Path, path: Path) -> None:
+        path.write_bytes(name.encode() + checkpoint.read_bytes()[:7])
+
+    pytest.importorskip("torch", reason="the export needs torch")
+    monkeypatch.setattr(
+        "maskwise.training.mobile_sam.weights_export.export_file", export
+    )
+
+
+def test_one_command_fetches_all_files_of_the_photo_model(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch, folders: Path
+) -> None:
+    use(monkeypatch, *photo_downloads(server))
+    use_stand_in_export(monkeypatch)
+    output = run("get", "photo").output.replace("\n", "")
+    for name in GROUPS["photo"]:
+        assert str(find_weights(name)) in output
+    exported = folders / "weights" / "mobile_sam_encoder.onnx"
+    assert exported.read_bytes() == b"mobile_sam_encoder.onnxweights"
+    # Two networks, and the checkpoint once for both exports.
+    assert len(server.requests) == 3
+    result = json.loads(run("get", "photo", "--json").output)
+    assert len(result["files"]) == 4
+    assert len(server.requests) == 3
+
+
+def test_a_checkpoint_with_another_hash_is_not_exported(
+    server: FileServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folders: Path,
+) -> None:
+    downloads = photo_downloads(server)
+    use_stand_in_export(monkeypatch)
+    checkpoint = downloads[2]
+    version = FileVersion(sha256="0" * 64, bytes=len(CONTENT), source="test")
+    file = msgspec.structs.replace(checkpoint.files[0], versions=(version,))
+    downloads[2] = msgspec.structs.replace(checkpoint, files=(file,))
+    use(monkeypatch, *downloads)
+    assert "expected " + "0" * 64 in fail(capsys, monkeypatch, "get", "photo")
+    assert not (folders / "weights" / "mobile_sam_encoder.onnx").exists()
+
+
+def test_files_of_the_photo_model_are_taken_from_a_folder(
+    server: FileServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folders: Path,
+) -> None:
+    use(monkeypatch, *photo_downloads(server))
+    use_stand_in_export(monkeypatch)
+    source = folders / "given"
+    source.mkdir()
+    for name in ("yolox_nano.onnx", "u2netp.onnx", "mobile_sam.pt"):
+        (source / name).write_bytes(CONTENT)
+    run("get", "photo", "--from", str(source))
+    assert server.requests == []
+    message = fail(capsys, monkeypatch, "get", "photo", "--from", source / "m.pt")
+    assert "needs a folder" in message
+    message = fail(capsys, monkeypatch, "get", "photo", "--out", folders / "x")
+    assert "several files" in message
 
 
 def test_another_file_of_the_same_name_is_refused(

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskwise.cli.options import AsJson, Overwrite, argument
+from maskwise.errors import DownloadError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from maskwise.downloads.get import Consent, Exporter
     from maskwise.downloads.get import Progress as Report
     from maskwise.downloads.table import Download
 
@@ -71,25 +75,39 @@ def get(
     Names the license first; one that is not permissive has to be accepted. Files are kept in $MASKWISE_WEIGHTS and
     $MASKWISE_DATA, or in ~/.cache/maskwise. Without a name it lists what there is.
 
-    Example: maskwise get yolox_nano.onnx
+    `maskwise get photo` fetches all that the model photo needs.
+
+    Example: maskwise get photo
     """
     from maskwise.cli.output import print_json
     from maskwise.downloads.get import Consent, get_dataset, get_weights
-    from maskwise.downloads.table import find_download
+    from maskwise.downloads.table import GROUPS, find_download
 
     if name is None:
         _print_downloads(as_json=as_json)
         return
-    download = find_download(name)
-    if not as_json:
-        echo(f"{download.title}\nlicense: {download.license} ({download.page})")
     consent = Consent(
         license=accept_license, unverified=accept_unverified, sha256=sha256
     )
+    if name in GROUPS:
+        if out is not None:
+            raise DownloadError(
+                f"{name} is several files; they go to the folder that MASKWISE_WEIGHTS names, not to --out"
+            )
+        _get_group(name, source, consent, as_json=as_json)
+        return
+    download = find_download(name)
+    if not as_json:
+        echo(f"{download.title}\nlicense: {download.license} ({download.page})")
     with _progress(quiet=as_json) as report:
         if download.kind == "weights":
             path = get_weights(
-                download, out=out, source=source, consent=consent, progress=report
+                download,
+                out=out,
+                source=source,
+                consent=consent,
+                progress=report,
+                export=_find_exporter([download]) if source is None else None,
             )
             result: dict[str, Any] = {"file": str(path)}
         else:
@@ -109,6 +127,56 @@ def get(
         print_json({"name": name, "license": download.license, **result})
     else:
         echo(", ".join(f"{key}: {value}" for key, value in result.items()))
+
+
+def _get_group(
+    name: str, source: Path | None, consent: "Consent", *, as_json: bool
+) -> None:
+    """Get several files of weights, and print where they are."""
+    from maskwise.cli.output import print_json
+    from maskwise.downloads.get import get_group
+    from maskwise.downloads.table import GROUPS, find_download
+
+    downloads = [find_download(member) for member in GROUPS[name]]
+    if not as_json:
+        for download in downloads:
+            echo(f"{download.title}; license: {download.license} ({download.page})")
+    with _progress(quiet=as_json) as report:
+        paths = get_group(
+            name,
+            source=source,
+            consent=consent,
+            progress=report,
+            export=_find_exporter(downloads),
+        )
+    files = [str(path) for path in paths]
+    if as_json:
+        print_json({"name": name, "files": files})
+    else:
+        echo("\n".join(files))
+
+
+def _find_exporter(downloads: "Sequence[Download]") -> "Exporter | None":
+    """What makes the missing files of these downloads that are exported; MissingDependencyError without torch."""
+    from maskwise.downloads.local_files import weights_folder
+    from maskwise.errors import MissingDependencyError
+
+    folder = weights_folder()
+    exported = [
+        download.files[0].file
+        for download in downloads
+        if download.exported_from is not None
+    ]
+    missing = [file for file in exported if not (folder / file).exists()]
+    if not missing:
+        return None
+    try:
+        from maskwise.training.mobile_sam.weights_export import export_file
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"the export of {missing[0]}", error.name or "torch", extra="train"
+        ) from None
+    return export_file
 
 
 def _print_downloads(*, as_json: bool) -> None:
@@ -135,7 +203,8 @@ def _print_downloads(*, as_json: bool) -> None:
     console.print(table)
     console.print(
         "verified: downloaded and compared with a known sha256. unverified: its sha256 is not known. "
-        "by hand: `maskwise get NAME` says what to fetch from where."
+        "by hand: `maskwise get NAME` says what to fetch from where. exported: made from the authors' checkpoint, "
+        "which is verified. `maskwise get photo` fetches all files of the model photo."
     )
     console.print(
         f"weights are kept in {escape(str(weights_folder()))}", soft_wrap=True
@@ -148,6 +217,8 @@ def _row(download: "Download") -> tuple[str, ...]:
     size = "unknown" if download.bytes is None else f"{download.bytes / 1e6:,.1f} MB"
     if download.by_hand:
         fetched = "by hand"
+    elif download.exported_from is not None:
+        fetched = "exported"
     elif download.verified:
         fetched = "verified"
     else:

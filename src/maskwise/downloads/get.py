@@ -19,7 +19,7 @@ from maskwise.downloads.local_files import (
     trust,
     weights_folder,
 )
-from maskwise.downloads.table import Download, HostedFile
+from maskwise.downloads.table import GROUPS, Download, HostedFile, find_download
 from maskwise.downloads.unpack import is_archive, unpack
 from maskwise.errors import DownloadError
 from maskwise.formats import ReadSummary, convert_annotations
@@ -29,6 +29,9 @@ from maskwise.store.lock import locked
 
 Progress = Callable[[str, int, int | None], object]
 """Called with what is being done, how much of it is done, and the whole, if it is known."""
+
+Exporter = Callable[[str, Path, Path], None]
+"""Writes the file of a name, from a checkpoint, to a path."""
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,15 +50,27 @@ def get_weights(
     consent: Consent = Consent(),
     progress: Progress = lambda what, done, total: None,
     pause: Callable[[float], object] = time.sleep,
+    export: Exporter | None = None,
 ) -> Path:
     """The file of weights in the weights folder; it is downloaded, or copied from `source`, if it is not there.
 
-    out: also copy it to this file. source: the file, or a folder that holds it.
+    out: also copy it to this file. source: the file, or a folder that holds it. export: makes a file whose authors
+    publish the checkpoint only; the checkpoint is downloaded and verified, and the file is trusted from then on.
     """
     check_consent(download, consent)
     path = weights_folder() / download.files[0].file
     if source is not None:
         _take_all(source, weights_folder(), download, consent)
+    if download.exported_from is not None and export is not None and not path.exists():
+        checkpoint = get_weights(
+            find_download(download.exported_from),
+            consent=consent,
+            progress=progress,
+            pause=pause,
+        )
+        progress(f"exporting {path.name}", 0, None)
+        export(path.name, checkpoint, path)
+        trust(path, file_facts(path).sha256)
     _ensure(
         path,
         download,
@@ -68,6 +83,49 @@ def get_weights(
         return path
     _copy(path, out)
     return out
+
+
+def get_group(
+    name: str,
+    *,
+    source: Path | None = None,
+    consent: Consent = Consent(),
+    progress: Progress = lambda what, done, total: None,
+    pause: Callable[[float], object] = time.sleep,
+    export: Exporter | None = None,
+) -> list[Path]:
+    """The files of weights of a group, as `get_weights` gets each. source: a folder with some of them, or with the
+    checkpoints that they are made from.
+    """
+    paths = []
+    for member in GROUPS[name]:
+        download = find_download(member)
+        paths.append(
+            get_weights(
+                download,
+                source=_given(source, download, consent),
+                consent=consent,
+                progress=progress,
+                pause=pause,
+                export=export,
+            )
+        )
+    return paths
+
+
+def _given(source: Path | None, download: Download, consent: Consent) -> Path | None:
+    """The folder `source` if it has the file of a download; its checkpoint is taken at once."""
+    if source is None:
+        return None
+    if not source.is_dir():
+        raise DownloadError(
+            f"--from of several files needs a folder that has them, found {source}"
+        )
+    if download.exported_from is not None:
+        checkpoint = find_download(download.exported_from)
+        if (source / checkpoint.files[0].file).is_file():
+            _take_all(source, weights_folder(), checkpoint, consent)
+    return source if (source / download.files[0].file).is_file() else None
 
 
 def get_dataset(
@@ -210,9 +268,10 @@ def _ensure(
         check_file(path, download, file)
         return
     if not file.urls:
-        raise DownloadError(
-            f"{file.file} has to be fetched by hand.\n{explain(download)}"
-        )
+        problem = "has to be fetched by hand"
+        if download.exported_from is not None:
+            problem = f"has to be exported from {download.exported_from}"
+        raise DownloadError(f"{file.file} {problem}.\n{explain(download)}")
     given = (consent.sha256,) if consent.sha256 else ()
     expected = tuple(version.sha256 for version in file.versions) or given
     if not expected and not consent.unverified:

@@ -11,6 +11,16 @@ from maskwise.yaml_files import read_yaml
 
 TABLE = Path(__file__).with_name("downloads.yaml")
 
+GROUPS = {
+    "photo": (
+        "yolox_nano.onnx",
+        "u2netp.onnx",
+        "mobile_sam_encoder.onnx",
+        "mobile_sam_decoder.onnx",
+    )
+}
+"""Downloads that are fetched together: what a model needs."""
+
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 Address = Annotated[str, msgspec.Meta(pattern="^https?://")]
@@ -47,7 +57,7 @@ class Download(_Row, frozen=True, kw_only=True):
     `permissive`: the license allows any use; otherwise the user has to accept it. `page`: where the authors describe
     the files. `reader` and `split`: how a dataset is converted. `hub`: owner and name of a dataset of the Hugging Face
     hub, which is streamed instead of files. `images_from`: images that are not part of the download. `instructions`:
-    what to do by hand.
+    what to do by hand. `exported_from`: the download with the checkpoint that the file is made from.
     """
 
     name: FileName
@@ -62,11 +72,12 @@ class Download(_Row, frozen=True, kw_only=True):
     hub: str | None = None
     images_from: str | None = None
     instructions: str | None = None
+    exported_from: FileName | None = None
 
     @property
     def by_hand(self) -> bool:
         """Whether some file has no address."""
-        if self.hub is not None:
+        if self.hub is not None or self.exported_from is not None:
             return False
         return not self.files or any(not file.urls for file in self.files)
 

@@ -1,4 +1,4 @@
-"""Trained networks as ONNX files, which run without torch. Weights are stored in half precision."""
+"""Trained networks as ONNX files, which run without torch; weights are stored in half precision or as they are."""
 
 import warnings
 from pathlib import Path
@@ -20,8 +20,9 @@ def write_onnx(
     inputs: dict[str, Tensor],
     outputs: tuple[str, ...],
     dynamic_axes: dict[str, dict[int, str]],
+    half: bool = True,
 ) -> Path:
-    """Write a network as an ONNX file with half-precision weights; it is set to evaluation mode.
+    """Write a network as an ONNX file; it is set to evaluation mode. half: weights are stored in half precision.
 
     inputs: examples by name, in the order of the network's arguments. outputs: names. dynamic_axes: axes of both whose
     size may differ from that of the examples, by name and number.
@@ -43,6 +44,8 @@ def write_onnx(
             do_constant_folding=False,
             dynamo=False,
         )
+    if not half:
+        return path
     model = onnx.load(path)
     halve_weights(model)
     onnx.save(model, path)

@@ -65,9 +65,6 @@ their boxes do."""
 SAME_OBJECT = 0.7
 """A proposal with a larger IoU with something that the question leaves out is left out too."""
 
-MIN_LEFT = 0.25
-"""If less of what stands out is left without the objects that a question mentions, one of them may be meant."""
-
 MIN_INSIDE = 0.85
 MAX_PART = 0.6
 """A part lies inside the whole with this share of its pixels, and has at most this share of those of the whole."""
@@ -124,8 +121,8 @@ class MatchChooser:
                 remarks += selection.remarks
         if phrases:
             return _choose_phrases(phrases, remarks, question)
-        if self.guess and _may_guess(question, excluded):
-            guess = _guess(photo, scores, question)
+        if self.guess and _may_guess(question):
+            guess = _guess(photo)
             if guess is not None:
                 return guess
         return _choose_nothing(scores, question, problems)
@@ -513,7 +510,7 @@ def _choose_nothing(
     return Choice(f"{problem} {hint}")
 
 
-def _may_guess(question: ParsedQuestion, excluded: set[int]) -> bool:
+def _may_guess(question: ParsedQuestion) -> bool:
     """Whether a guess is better than no answer: there is a target by the question, and no word of it names a category
     that would have been found.
     """
@@ -528,27 +525,11 @@ def _is_kind(target: NounPhrase) -> bool:
     return len(target.categories) > 1
 
 
-def _guess(
-    photo: EncodedPhoto, scores: CategoryScores, question: ParsedQuestion
-) -> Choice | None:
-    """The proposal that is most like what stands out, apart from what the question mentions only by the way."""
-    by_the_way = np.zeros_like(photo.salient)
-    mentioned = question.mentioned - set().union(
-        *(target.categories for target in question.targets)
-    )
-    for proposal, names in zip(photo.proposals, scores):
-        if (
-            names
-            and _best_category(names) in mentioned
-            and max(names.values()) >= SURE_SCORE
-        ):
-            by_the_way |= proposal.inside
-    salient = photo.salient & ~by_the_way
-    if salient.sum() < MIN_LEFT * photo.salient.sum():
-        salient = photo.salient
-    if not photo.proposals or not salient.any():
+def _guess(photo: EncodedPhoto) -> Choice | None:
+    """The proposal that is most like what stands out."""
+    if not photo.proposals or not photo.salient.any():
         return None
-    fits = [mask_iou(proposal.inside, salient) for proposal in photo.proposals]
+    fits = [mask_iou(proposal.inside, photo.salient) for proposal in photo.proposals]
     best = int(np.argmax(fits))
     text = f"I do not know what this asks for. My guess is {GUESSED}, because it stands out."
     return Choice(text, (ChosenPhrase(GUESSED, (best,)),))
