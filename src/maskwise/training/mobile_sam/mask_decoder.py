@@ -5,6 +5,7 @@ checkpoint.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -71,17 +72,18 @@ class PromptEncoder(nn.Module):
 
     def embed_points(self, coords: Tensor, labels: Tensor) -> Tensor:
         """[1, n, WIDTH] of points [1, n, 2] in pixels of the encoder's input; label -1 is no point."""
-        encoded = self.pe_layer((coords + 0.5) / INPUT_SIZE)
+        encoded: Tensor = self.pe_layer((coords + 0.5) / INPUT_SIZE)
         wide = labels[..., None].expand_as(encoded)
         encoded = encoded * (wide != -1)
         encoded = encoded + self.not_a_point_embed.weight * (wide == -1)
-        for label, embedding in enumerate(self.point_embeddings):
-            encoded = encoded + embedding.weight * (wide == label)
+        for label in range(POINT_LABELS):
+            weight = self.point_embeddings.get_parameter(f"{label}.weight")
+            encoded = encoded + weight * (wide == label)
         return encoded
 
     def embed_mask(self, mask: Tensor, has_mask: Tensor) -> Tensor:
         """[1, WIDTH, GRID_SIZE, GRID_SIZE] of logits [1, 1, 4 * GRID_SIZE, 4 * GRID_SIZE]."""
-        embedded = has_mask * self.mask_downscaling(mask)
+        embedded: Tensor = has_mask * self.mask_downscaling(mask)
         return embedded + (1 - has_mask) * self.no_mask_embed.weight.view(
             1, WIDTH, 1, 1
         )
@@ -300,6 +302,6 @@ def _to_image_size(masks: Tensor, size: Tensor) -> Tensor:
     shown = torch.floor(scale * size + 0.5).to(torch.int64)
     masks = masks[..., : shown[0], : shown[1]]
     target = size.to(torch.int64)
-    return functional.interpolate(
-        masks, (target[0], target[1]), mode="bilinear", align_corners=False
-    )
+    # Tensors, which the exporter can trace, instead of the numbers that the annotation asks for.
+    traced: Any = (target[0], target[1])
+    return functional.interpolate(masks, traced, mode="bilinear", align_corners=False)
