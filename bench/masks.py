@@ -157,7 +157,7 @@ def dense(kind: type, order: str) -> Table:
     words = np.frombuffer(planes.base if planes.base is not None else planes, np.uint64)
     return Table(
         f"Dense plane to run lengths, {WIDTH} x {HEIGHT}, {np.dtype(kind).name}, {order} by {order}, {DENSE} planes "
-        "one after the other",
+        f"one after the other; reading their memory alone takes {fastest(words.sum, DENSE):.2f} µs",
         [
             Row(
                 "pycocotools",
@@ -172,10 +172,6 @@ def dense(kind: type, order: str) -> Table:
             Row(
                 "rlemasklib",
                 fastest(lambda: [RLEMask.from_array(plane) for plane in planes], DENSE),
-            ),
-            Row(
-                "reading the memory alone (numpy, sum of words)",
-                fastest(words.sum, DENSE),
             ),
             Row(
                 "maskwise, `Masks.from_dense`",
