@@ -236,3 +236,15 @@ def test_every_wording_of_an_order_is_understood(order: Order) -> None:
 def test_any_text_is_parsed(text: str) -> None:
     parsed = parse_question(text)
     assert all(target.count != 0 for target in parsed.targets)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "the whole bus, hidden parts included",
+        "the bus and its hidden part too",
+        "the bus, covered pixels as well",
+    ],
+)
+def test_included_hidden_parts_are_no_object_of_their_own(question: str) -> None:
+    assert [target.text for target in parse_question(question).targets] == ["bus"]

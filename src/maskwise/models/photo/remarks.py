@@ -43,6 +43,14 @@ ADDED_PART = re.compile(
 )
 """After the object: "including what is hidden", "and the part behind the car", "but not the parts you cannot see"."""
 
+INCLUDED_PART = re.compile(
+    rf"(?:,|,? (?:and|with))\s+(?:(?:the|its|their|any|all|every|also|even) )*{CUE} "
+    r"(?:parts?|portions?|pixels?|areas?|bits?|pieces?|regions?|sections?)"
+    r"(?: \w+){0,2}? (?:included|inclusive|counted|too|as well|and all)\b",
+    re.IGNORECASE,
+)
+"""After the object: ", hidden parts included", "and its covered part as well"."""
+
 SUPPOSITION = re.compile(
     r",?\s*\b(?:as if|as though|even (?:if|where|though|when)|no matter (?:what|how|where)|regardless of|"
     r"irrespective of|despite|imagin(?:e|ing)|assum(?:e|ing)|pretend(?:ing)?|suppos(?:e|ing))\b[^,.;:?!]*"
@@ -51,7 +59,7 @@ SUPPOSITION = re.compile(
 )
 """A condition: "as if the car were not there", "even where the couch covers it"."""
 
-AFTER_OBJECT = (ADDED_PART, SUPPOSITION)
+AFTER_OBJECT = (ADDED_PART, INCLUDED_PART, SUPPOSITION)
 
 
 def find_remarks(text: str) -> list[Span]:
