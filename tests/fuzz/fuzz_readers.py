@@ -30,7 +30,10 @@ MEMORY_BYTES = 2**30
 """Address space that reading may take beyond what the program itself has."""
 
 PATIENCE = 10
-"""Seconds that one input may take."""
+"""Seconds of the processor that one input may take: on a busy machine a worker may wait for its turn."""
+
+ASLEEP = 600
+"""Seconds that one input may take in all, where nothing is computed."""
 
 FINDINGS = Path(".cache/fuzz/findings")
 
@@ -143,14 +146,29 @@ class Worker:
     process: Any
     at: Any
     since: float = 0.0
+    busy_before: float = 0.0
     seen: int = -1
 
     def is_stuck(self) -> bool:
         """Whether it has been reading one input for too long."""
+        busy = processor_seconds(self.process.pid)
         if self.at.value != self.seen:
             self.seen = self.at.value
             self.since = time.time()
-        return self.seen >= 0 and time.time() - self.since > PATIENCE
+            self.busy_before = busy
+        is_slow = busy - self.busy_before > PATIENCE
+        return self.seen >= 0 and (is_slow or time.time() - self.since > ASLEEP)
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has computed so far; 0 after its end."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # The fields 14 and 15 of the whole line: user and system time, in ticks.
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def watch(options: argparse.Namespace) -> Tally:

@@ -240,6 +240,22 @@ def test_a_damaged_ledger_is_named_and_left_alone(tmp_path: Path) -> None:
         assert path.read_bytes() == content
 
 
+def test_no_size_in_a_damaged_schema_is_believed(tmp_path: Path) -> None:
+    """Eight bytes of the first page at a time become the largest number; SQLite reserved that much memory."""
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path):
+        pass
+    data = path.read_bytes()
+    largest = (2**63 - 1).to_bytes(8, "little")
+    first = data.find(b"CREATE TABLE")
+    while first >= 0:
+        for at in range(first - 40, first):
+            path.write_bytes(data[:at] + largest + data[at + 8 :])
+            with contextlib.suppress(StoreError), Ledger(path):
+                pass
+        first = data.find(b"CREATE TABLE", first + 1)
+
+
 def test_a_damaged_answer_is_named(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger(path) as ledger:

@@ -35,8 +35,8 @@ NEEDED_KINDS = ("project_created", "items_added")
 """Events without which there is nothing to decide about."""
 
 
-UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file raises: messages of SQLite quote its bytes."""
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, MemoryError)
+"""What reading a damaged file raises: messages of SQLite quote its bytes, and it takes any size for true."""
 
 
 def check_integrity(database: ReviewDatabase, dataset: str) -> None:
@@ -130,7 +130,7 @@ def _damaged_pages(path: Path) -> list[str]:
     except sqlite3.OperationalError as error:
         raise MaskwiseError(f"{path} cannot be read: {error}") from None
     except UNREADABLE as error:
-        return [str(error)]
+        return [str(error) or "SQLite asks for too much memory"]
     lines = [line for row in rows for line in str(row[0]).splitlines()]
     return [line for line in lines if line != "ok" and not line.startswith("***")]
 

@@ -324,6 +324,12 @@ class Ledger:
             raise StoreError(
                 f"{self.path} is damaged: {error}; restore a copy, or move it away to send all requests again"
             ) from error
+        except MemoryError as error:
+            # A damaged size in the file; an intact ledger needs kilobytes.
+            raise StoreError(
+                f"{self.path} is damaged: SQLite asks for too much memory; restore a copy, or move it away to send all "
+                "requests again"
+            ) from error
         except OSError as error:
             raise StoreError(f"{self.path}: {error}") from error
 
