@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from maskwise.errors import StoreError, UnknownNameError
+from maskwise.report.report_text import run_to_markdown
 from maskwise.runs import Run, load_run, write_run
 
 
@@ -135,3 +136,14 @@ def test_a_scored_run_without_predictions_is_refused(copy: Path) -> None:
     (copy / "run.json").write_text(json.dumps(info | {"predictions": None}))
     with pytest.raises(StoreError, match="which predictions"):
         load_run(copy)
+
+
+def test_a_ladder_without_the_values_of_a_rule_is_refused(copy: Path) -> None:
+    ladder = json.loads((copy / "ladder.json").read_text())
+    values = ladder["runs"][0]["values"]
+    name = next(iter(values))
+    for changed in ({}, {**values, name: {**values[name], "metrics": {}}}):
+        ladder["runs"][0]["values"] = changed
+        (copy / "ladder.json").write_text(json.dumps(ladder))
+        with pytest.raises(StoreError, match="lacks values of the rule"):
+            run_to_markdown(load_run(copy))

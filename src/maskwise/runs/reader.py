@@ -84,7 +84,18 @@ def _locate_predictions(folder: Path, recorded: PredictionsInfo) -> PredictionsI
 
 
 def _read_ladder(path: Path) -> Ladder | None:
-    return read_json(path, Ladder, LADDER_FORMAT) if path.is_file() else None
+    if not path.is_file():
+        return None
+    ladder = read_json(path, Ladder, LADDER_FORMAT)
+    for run in ladder.runs:
+        for rule in ladder.rules:
+            values = run.values.get(rule.name)
+            if values is None or not values.metrics.keys() >= set(MAIN_METRICS):
+                raise StoreError(
+                    f"{path} is damaged: run {run.name!r} lacks values of the rule {rule.name!r}; delete it and run "
+                    "`maskwise ladder` again"
+                )
+    return ladder
 
 
 def _read_probes(path: Path) -> ProbesFile | None:
