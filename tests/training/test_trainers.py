@@ -131,7 +131,7 @@ def test_dry_run_of_the_bundled_model() -> None:
         "detector_augmented": 4200,
         "grounder": 9000,
     }
-    assert plan["sources"][0]["samples"] == 15000 * 12
+    assert plan["sources"][0]["samples"] == (15000 + 9000) * 12
     shown = (
         CliRunner()
         .invoke(app, ["train", str(CONFIGS / "tiny.toml"), "--dry-run"])

@@ -249,5 +249,7 @@ def test_a_preset_is_named_in_ids_and_in_the_manifest(tmp_path: Path) -> None:
 
 
 def test_an_unknown_preset_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="preset 'hard'; known: default, easy"):
+    with pytest.raises(
+        UnknownNameError, match="preset 'hard'; known: crowded, default, easy"
+    ):
         make_scene(1, 0, preset="hard")

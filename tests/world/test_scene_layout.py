@@ -8,6 +8,7 @@ import pytest
 from maskwise.world.catalogue import CATEGORIES, HELD_OUT, PRESETS, SPLITS
 from maskwise.world.random_streams import scene_streams
 from maskwise.world.scene_layout import SceneLayout, sample_layout
+from maskwise.world.scenes import make_scene
 
 CASES = [(split, preset) for split in SPLITS for preset in PRESETS]
 
@@ -132,6 +133,20 @@ def test_nearer_objects_of_a_kind_are_larger() -> None:
             depths = near if rank >= len(layout.objects) / 2 else far
             depths.append(relative_size)
     assert np.mean(near) > 1.08 * np.mean(far)
+
+
+def test_the_preset_crowded_hides_more() -> None:
+    def hidden_share(preset: str) -> float:
+        """Of the objects of twenty scenes, how many are hidden by a third or more."""
+        shares = []
+        for index in range(20):
+            graph = make_scene(6, index, "train", questions=0, preset=preset).graph
+            for number, (_, parts) in enumerate(graph.extents):
+                visible = int((graph.object_map == number).sum())
+                shares.append(1 - visible / int((parts > 0).sum()))
+        return float(np.mean(np.array(shares) > 1 / 3))
+
+    assert hidden_share("crowded") > 1.3 * hidden_share("default")
 
 
 def test_a_preset_scales_its_objects() -> None:

@@ -912,13 +912,15 @@ SPLITS: dict[str, SplitSettings] = {
 class ScenePreset(NamedTuple):
     """A variant of the scenes of every split.
 
-    `categories`: only these occur; empty means all. `objects`: the smallest and the largest number instead of the
-    split's. `scale`: factor of the object sizes.
+    `categories`: only these occur; empty means all. `scale`: factor of the object sizes. `objects`, `occlusion_rate`,
+    `occluded_share`: as in SplitSettings, instead of the split's.
     """
 
     categories: tuple[str, ...] = ()
     objects: tuple[int, int] | None = None
     scale: float = 1.0
+    occlusion_rate: float | None = None
+    occluded_share: tuple[float, float] | None = None
 
 
 PRESETS: dict[str, ScenePreset] = {
@@ -927,6 +929,9 @@ PRESETS: dict[str, ScenePreset] = {
         ("mug", "bottle", "teapot", "apple", "box", "suitcase", "chair", "lamp"),
         objects=(2, 3),
         scale=1.5,
+    ),
+    "crowded": ScenePreset(
+        objects=(4, 9), occlusion_rate=0.9, occluded_share=(0.15, 0.75)
     ),
 }
 

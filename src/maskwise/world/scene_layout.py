@@ -17,6 +17,7 @@ from maskwise.world.catalogue import (
     HELD_OUT,
     PRESETS,
     SPLITS,
+    ScenePreset,
     SplitSettings,
 )
 from maskwise.world.facets import DirectionalLight, FacetBuilder, ObjectShape
@@ -73,15 +74,15 @@ class SceneLayout(NamedTuple):
 
 def sample_layout(split: str, preset: str, rng: RandomStream) -> SceneLayout:
     """Sample a setting and place objects in it."""
-    split_settings = SPLITS[split]
     preset_settings = PRESETS[preset]
+    split_settings = _with_preset(SPLITS[split], preset_settings)
     setting = "table" if rng.bernoulli(0.6) else "room"
     horizon = rng.uniform(0.3, 0.42)
     # A table is looked at from a steeper angle than a room.
     tilt_range = (0.36, 0.52) if setting == "table" else (0.26, 0.4)
     tilt = rng.uniform(*tilt_range)
     light = _sample_light(rng)
-    fewest, most = preset_settings.objects or split_settings.objects
+    fewest, most = split_settings.objects
     count = fewest + rng.integer(most - fewest + 1)
     categories = list_categories(setting, preset_settings.categories)
     grid = _OcclusionGrid(split_settings, rng)
@@ -97,6 +98,18 @@ def sample_layout(split: str, preset: str, rng: RandomStream) -> SceneLayout:
         y = highest_ground + (LOWEST_GROUND - highest_ground) * depth
         grid.add(_stand(placed, size, y, rng=rng, depth=depth))
     return SceneLayout(setting, horizon, tilt, light, tuple(grid.objects))
+
+
+def _with_preset(split: SplitSettings, preset: ScenePreset) -> SplitSettings:
+    """The settings of a split, with those that the preset names in their place."""
+    occlusion_rate = preset.occlusion_rate
+    return split._replace(
+        objects=preset.objects or split.objects,
+        occlusion_rate=split.occlusion_rate
+        if occlusion_rate is None
+        else occlusion_rate,
+        occluded_share=preset.occluded_share or split.occluded_share,
+    )
 
 
 def _sample_light(rng: RandomStream) -> DirectionalLight:
@@ -127,6 +140,9 @@ def _sample_kind(
     candidates = list(counts) if repeats else list(categories)
     allowed = [name for name in candidates if counts[name] < 3]
     category = rng.choice(allowed or categories)
+    # Drawn again where all candidates were there three times.
+    while counts[category] >= 3:
+        category = rng.choice(categories)
 
     used_colors = Counter(
         placed.color for placed in before if placed.category == category

@@ -57,6 +57,17 @@ class FixedNetworks:
     ) -> RoIPredictions:
         raise NotImplementedError
 
+    def predict_masks(
+        self,
+        image: np.ndarray,
+        fine: np.ndarray,
+        coarse: np.ndarray,
+        *,
+        boxes: np.ndarray,
+        rois: RoIPredictions,
+    ) -> np.ndarray:
+        raise NotImplementedError
+
     def ground(self, tokens: np.ndarray, features: ObjectFeatures) -> np.ndarray:
         return np.repeat(self.logits[None], len(tokens), axis=0)
 

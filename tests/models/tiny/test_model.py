@@ -10,7 +10,7 @@ from maskwise.errors import MaskwiseError
 from maskwise.models.tiny import Tiny, load
 from maskwise.models.tiny.detections import DetectedObjects
 from maskwise.models.tiny.grounding import list_candidates
-from maskwise.models.tiny.networks import OnnxNetworks
+from maskwise.models.tiny.networks import NETWORKS, OnnxNetworks
 from maskwise.models.tiny.spec import (
     ATTRIBUTE_SIZES,
     CATEGORY_NAMES,
@@ -123,13 +123,14 @@ def test_no_questions_give_no_predictions(model: Tiny, shown: Scene) -> None:
 
 def test_missing_network_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(
-        MaskwiseError, match=r"lacks detector\.onnx, roi_head\.onnx, grounder\.onnx"
+        MaskwiseError,
+        match=r"lacks detector\.onnx, roi_head\.onnx, mask_head\.onnx, grounder\.onnx",
     ):
         OnnxNetworks(tmp_path)
 
 
 def test_an_invalid_network_file_is_named(tmp_path: Path) -> None:
-    for name in ("detector", "roi_head", "grounder"):
+    for name in NETWORKS:
         (tmp_path / f"{name}.onnx").write_bytes(b"no network")
     with pytest.raises(
         MaskwiseError, match=r"onnxruntime cannot open .*detector\.onnx"

@@ -21,7 +21,9 @@ from maskwise.models.tiny.spec import (
 
 
 def test_all_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(MaskwiseError, match=r"detector.onnx, roi_head.onnx, grounder"):
+    with pytest.raises(
+        MaskwiseError, match=r"detector.onnx, roi_head.onnx, mask_head.onnx, grounder"
+    ):
         OnnxNetworks(tmp_path)
 
 

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from maskwise.models.tiny.networks import RoIPredictions
-from maskwise.models.tiny.postprocess import assemble_objects, decode_boxes, mask_nms
+from maskwise.models.tiny.postprocess import (
+    assemble_objects,
+    decode_boxes,
+    drop_duplicates,
+    mask_nms,
+)
 
 SIDE = 40
 
@@ -17,7 +22,9 @@ def peaks_to_boxes(peaks: dict[tuple[int, int], float]) -> np.ndarray:
 def solid(
     boxes: list[tuple[float, float, float, float]], strength: list[float]
 ) -> tuple[RoIPredictions, np.ndarray]:
-    """Mugs that fill their boxes, visible and amodal; the upper half is the first part, the lower half the second."""
+    """Mugs that fill their boxes, visible and amodal, and their masks, which serve as the final ones too. The upper
+    half is the first part, the lower half the second.
+    """
     masks = np.zeros((len(boxes), 4, 28, 28))
     for plane, value in zip(masks, strength):
         plane[:2] = value
@@ -25,8 +32,11 @@ def solid(
         plane[3, 14:] = 1
     classes = np.full((len(boxes), 3), -5.0, np.float32)
     classes[:, 0] = 5
-    rois = RoIPredictions(masks.astype(np.float32), classes, classes, classes)
-    return rois, np.array(boxes, np.float32)
+    fractions = np.array(boxes, np.float32) / np.float32(SIDE)
+    rois = RoIPredictions(
+        masks.astype(np.float32), classes, classes, classes, fractions
+    )
+    return rois, rois.masks
 
 
 def test_local_maxima_of_the_heatmap_are_objects() -> None:
@@ -40,8 +50,8 @@ def test_boxes_are_clipped_to_the_image() -> None:
 
 
 def test_a_pixel_is_visible_in_one_object_and_amodal_masks_stay_whole() -> None:
-    rois, boxes = solid([(0, 0, 20, 20), (10, 0, 40, 20)], [3, 2])
-    objects = assemble_objects(rois, boxes, SIDE)
+    rois, masks = solid([(0, 0, 20, 20), (10, 0, 40, 20)], [3, 2])
+    objects = assemble_objects(rois, masks, SIDE)
     front, behind = objects.visible
     assert not (front & behind).any()
     assert front.sum() == 20 * 20
@@ -51,25 +61,27 @@ def test_a_pixel_is_visible_in_one_object_and_amodal_masks_stay_whole() -> None:
 
 
 def test_parts_cover_the_object_and_belong_to_its_category() -> None:
-    rois, boxes = solid([(0, 0, 20, 20)], [3])
-    two = assemble_objects(rois, boxes, SIDE)
+    rois, masks = solid([(0, 0, 20, 20)], [3])
+    two = assemble_objects(rois, masks, SIDE)
     assert [(two.part[0] == k).sum() for k in (1, 2)] == [200, 200]
     assert (two.part[0] > 0).sum() == two.amodal[0].sum()
 
 
 def test_nms_keeps_the_detection_with_the_higher_score() -> None:
-    rois, boxes = solid([(0, 0, 20, 20), (1, 0, 21, 20)], [2, 3])
-    objects = assemble_objects(rois, boxes, SIDE)
-    assert len(objects.attributes) == 1
-    assert objects.visible[0, :, 20].sum() == 0
+    rois, _ = solid([(0, 0, 20, 20), (1, 0, 21, 20), (24, 0, 40, 20)], [2, 3, 1])
+    boxes = rois.boxes * SIDE
+    kept, kept_boxes = drop_duplicates(rois, boxes, SIDE)
+    assert kept_boxes.tolist() == boxes[[0, 2]].tolist()
+    assert [len(array) for array in kept] == [2] * len(kept)
+    assert kept.masks[:, 0, 0, 0].tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("box", [(-8, -8, -1, -1), (5, 5, 5, 5), (39.5, 39.5, 60, 60)])
 def test_boxes_outside_the_image_and_empty_boxes_are_handled(
     box: tuple[float, float, float, float],
 ) -> None:
-    rois, boxes = solid([box], [3])
-    objects = assemble_objects(rois, boxes, SIDE)
+    rois, masks = solid([box], [3])
+    objects = assemble_objects(rois, masks, SIDE)
     assert objects.visible.shape == (len(objects.attributes), SIDE, SIDE)
 
 

@@ -143,6 +143,7 @@ def test_fine_tuning_on_an_own_dataset(
     assert [path.name for path in paths] == [
         "detector.onnx",
         "roi_head.onnx",
+        "mask_head.onnx",
         "grounder.onnx",
     ]
     assert len(predict(load(str(tmp_path / "run")), 0)) == len(predict(load(), 0))

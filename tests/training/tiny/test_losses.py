@@ -14,6 +14,7 @@ from maskwise.training.tiny.losses import (
     heatmap_loss,
     mask_loss,
     part_loss,
+    roi_box_loss,
 )
 
 SURE = 20.0
@@ -55,6 +56,15 @@ def test_the_box_loss_is_one_minus_the_iou() -> None:
     wide = boxes(2, 1, 2, 1)
     assert box_loss(wide, target, weight).item() == pytest.approx(BOX_WEIGHT * 0.5)
     assert box_loss(wide, target, 0 * weight).item() == 0
+
+
+def test_the_loss_of_corrected_boxes_is_one_minus_the_iou() -> None:
+    box = torch.tensor([[0.2, 0.2, 0.6, 0.4]])
+    assert roi_box_loss(box, box).item() == pytest.approx(0, abs=1e-4)
+    left_half = torch.tensor([[0.2, 0.2, 0.4, 0.4]])
+    assert roi_box_loss(left_half, box).item() == pytest.approx(0.5, abs=1e-4)
+    apart = torch.tensor([[0.7, 0.7, 0.8, 0.8]])
+    assert roi_box_loss(apart, box).item() == pytest.approx(1)
 
 
 def test_weights_make_pixels_of_a_mask_count_more() -> None:

@@ -1,5 +1,7 @@
 """The bundled model's networks: alignment of boxes, folded normalization, stored precision."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -8,12 +10,27 @@ onnx = pytest.importorskip("onnx", reason="the extra `train` is not installed")
 
 from torch import nn
 
-from maskwise.models.tiny.spec import IMAGE_SIZE
+from maskwise.models.tiny.spec import (
+    BOX_MARGIN,
+    IMAGE_SIZE,
+    MASK_SIZE,
+    MAX_PARTS,
+    STRIDE,
+)
 from maskwise.training.half_precision import round_halves
 from maskwise.training.onnx_export import write_onnx
 from maskwise.training.tiny.detector import conv_block
+from maskwise.training.tiny.mask_head import move_masks, others_visible
 from maskwise.training.tiny.networks import TwoStageDetector, fuse_batch_norm
 from maskwise.training.tiny.roi_head import roi_align
+from maskwise.training.tiny.targets import (
+    ROIS_PER_IMAGE,
+    RoISources,
+    make_detector_batch,
+)
+from tests.training.tiny.squares import square_example
+
+RANDOM = np.random.default_rng(0)
 
 
 def test_a_box_of_the_whole_map_gives_the_map() -> None:
@@ -53,14 +70,64 @@ def test_folded_normalization_gives_the_same_outputs() -> None:
 
 def test_the_detector_has_an_output_per_cell_and_per_box() -> None:
     network = TwoStageDetector().eval()
-    images = torch.zeros(2, 3, IMAGE_SIZE, IMAGE_SIZE)
-    box = torch.tensor([[0.1, 0.1, 0.6, 0.6]])
-    maps, rois = network(images, [box, box.repeat(3, 1)])
-    assert maps.heatmap.shape == (2, 1, IMAGE_SIZE // 4, IMAGE_SIZE // 4)
-    assert (maps.box > 0).all()
-    assert len(rois.masks) == 4
+    batch = make_detector_batch([square_example((20, 20, 60, 60))] * 2, RANDOM)
+    output = network(batch.images, batch.rois, batch.roi_masks)
+    assert output.maps.heatmap.shape == (2, 1, IMAGE_SIZE // 4, IMAGE_SIZE // 4)
+    assert (output.maps.box > 0).all()
     # The first probability of a center is near .02.
-    assert maps.heatmap.sigmoid().mean().item() < 0.2
+    assert output.maps.heatmap.sigmoid().mean().item() < 0.2
+    rois = 2 * ROIS_PER_IMAGE
+    assert output.rois.masks.shape[0] == len(output.boxes) == rois
+    assert output.masks.shape == (rois, 2 + MAX_PARTS, MASK_SIZE, MASK_SIZE)
+
+
+def test_a_roi_is_the_predicted_box_with_its_margin_where_the_batch_says_so() -> None:
+    network = TwoStageDetector().eval()
+    cells = IMAGE_SIZE // STRIDE
+    # Every cell predicts a box of 40 x 40 pixels around it.
+    torch.nn.init.zeros_(network.detector.head.box.weight)
+    torch.nn.init.constant_(network.detector.head.box.bias, math.log(20))
+    sources = RoISources(
+        boxes=torch.tensor([[[0.1, 0.1, 0.2, 0.2]] * 2]),
+        cells=torch.tensor([[[cells // 2, cells // 4]] * 2]),
+        detected=torch.tensor([[True, False]]),
+    )
+    image = torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE)
+    masks = torch.zeros(2, 3, IMAGE_SIZE, IMAGE_SIZE, dtype=torch.uint8)
+    detected, given = network(image, sources, masks).boxes
+    # The center of the cell is at (42, 82).
+    margin = BOX_MARGIN * 40
+    sides = [22 - margin, 62 - margin, 62 + margin, 102 + margin]
+    torch.testing.assert_close(detected * IMAGE_SIZE, torch.tensor(sides))
+    assert given.tolist() == pytest.approx([0.1, 0.1, 0.2, 0.2])
+
+
+def test_masks_move_with_their_boxes() -> None:
+    masks = torch.zeros(1, 1, 4, 4)
+    masks[..., 2:] = 1
+    old = torch.tensor([[0.0, 0.0, 1.0, 1.0]])
+    torch.testing.assert_close(move_masks(masks, old, old), masks)
+    right_half = torch.tensor([[0.5, 0.0, 1.0, 1.0]])
+    # At the border, samples are mixed with the zeros outside.
+    assert move_masks(masks, old, right_half)[0, 0, 1:3, 1:3].min() == 1
+    outside = torch.tensor([[1.5, 0.0, 2.0, 1.0]])
+    assert move_masks(masks, old, outside).max() == 0
+
+
+def test_an_object_sees_the_masks_of_the_others_and_not_its_own() -> None:
+    visible = torch.full((2, 1, 4, 4), 0.9)
+    boxes = torch.tensor([[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 1.0, 1.0]])
+    whole = torch.tensor([[0.0, 0.0, 1.0, 1.0]] * 2)
+    first, second = others_visible(visible, boxes, whole)[:, 0]
+    # The other object of the first one is on its right.
+    assert first[:, 0].max() == 0
+    assert second[:, 3].max() == 0
+    for seen in (first[1:3, 2], second[1:3, 1]):
+        assert seen.min().item() == pytest.approx(0.9)
+    apart = others_visible(visible, boxes, boxes)
+    assert apart.shape == (2, 1, 4, 4)
+    assert apart[:, :, :, 1:3].max() == 0
+    assert others_visible(visible[:1], boxes[:1], boxes[:1]).max() == 0
 
 
 def test_large_weights_are_stored_in_half_precision_under_their_names(tmp_path) -> None:

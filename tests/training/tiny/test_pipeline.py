@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from maskwise.cli.main import app
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny import Tiny
-from maskwise.models.tiny.networks import OnnxNetworks
+from maskwise.models.tiny.networks import NETWORKS, OnnxNetworks
 from maskwise.models.tiny.scene_example import scene_to_example
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.store import Dataset
@@ -45,7 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_scenes(folder / "more", 2, 11)
     config = TrainingConfig(
         seed=3,
-        world=WorldData(scenes=4, questions=2, validation_scenes=2),
+        world=WorldData(scenes=4, crowded_scenes=1, questions=2, validation_scenes=2),
         detector=SHORT,
         detector_augmented=SHORT,
         grounder=SHORT,
@@ -70,7 +70,7 @@ def test_a_run_writes_weights_curves_events_and_networks(run: Path) -> None:
         "events",
         "detections",
     }
-    assert names >= {"detector.onnx", "roi_head.onnx", "grounder.onnx"}
+    assert names >= {f"{name}.onnx" for name in NETWORKS}
     curve = [
         json.loads(line)
         for line in (run / "run" / "detector.jsonl").read_text().splitlines()
@@ -130,10 +130,15 @@ def test_onnx_and_torch_give_the_same_outputs(run: Path) -> None:
         [[0.1, 0.2, 0.5, 0.6], [-0.1, 0.3, 0.4, 1.1], [0, 0, 1, 1]], np.float32
     )
     inputs = (maps.fine, maps.coarse, boxes)
-    for a, b in zip(
-        torch_networks.predict_rois(*inputs), onnx_networks.predict_rois(*inputs)
-    ):
+    rois = torch_networks.predict_rois(*inputs)
+    for a, b in zip(rois, onnx_networks.predict_rois(*inputs)):
         np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-3)
+    np.testing.assert_allclose(
+        torch_networks.predict_masks(image, *inputs[:2], boxes=boxes, rois=rois),
+        onnx_networks.predict_masks(image, *inputs[:2], boxes=boxes, rois=rois),
+        atol=1e-3,
+        rtol=1e-3,
+    )
     image_of_dataset = Dataset.open(run / "more").open_image(0)
     encoded = Tiny(onnx_networks).encode(image_of_dataset)
     assert len(encoded.answer(["the mug", "all of it"])) == 2
@@ -157,9 +162,10 @@ def test_export_command_writes_the_networks_of_a_run(run: Path, tmp_path: Path) 
     assert [Path(path).name for path in json.loads(result.stdout)["files"]] == [
         "detector.onnx",
         "roi_head.onnx",
+        "mask_head.onnx",
         "grounder.onnx",
     ]
-    for name in ("detector.onnx", "roi_head.onnx", "grounder.onnx"):
+    for name in [f"{network}.onnx" for network in NETWORKS]:
         assert (tmp_path / name).read_bytes() == (run / "run" / name).read_bytes()
 
 
@@ -202,7 +208,8 @@ def test_an_invalid_config_is_reported_by_field(tmp_path: Path) -> None:
 
 
 def test_the_config_of_the_bundled_model_is_valid() -> None:
-    assert read_config(TINY_CONFIG).world.scenes == 15000
+    world = read_config(TINY_CONFIG).world
+    assert (world.scenes, world.crowded_scenes) == (15000, 9000)
 
 
 def test_train_prints_json_and_names_a_file_in_place_of_the_folder(
@@ -215,7 +222,7 @@ def test_train_prints_json_and_names_a_file_in_place_of_the_folder(
     result = CliRunner().invoke(
         app, ["train", any_config, "--out", str(run / "run"), "--json"]
     )
-    assert len(json.loads(result.stdout)["files"]) == 3
+    assert len(json.loads(result.stdout)["files"]) == len(NETWORKS)
     result = CliRunner().invoke(
         app, ["train", any_config, "--out", str(run / "config.json")]
     )

@@ -26,5 +26,14 @@ def test_a_shard_that_exists_is_not_rendered_again(tmp_path: Path) -> None:
     assert path.stat().st_mtime_ns == written
 
 
+def test_shards_of_other_presets_have_other_names(tmp_path: Path) -> None:
+    path = write_shard(tmp_path, "train", 5, range(1), questions=0, preset="crowded")
+    assert path.name == "crowded-train-5-0000.npz"
+    rendered = scene_to_example(
+        make_scene(5, 0, "train", questions=0, preset="crowded")
+    )
+    assert (read_shard(path)[0].image == rendered.image).all()
+
+
 def test_the_last_shard_may_be_smaller() -> None:
     assert [shard_count(scenes) for scenes in (0, 1, 500, 501)] == [0, 1, 1, 2]

@@ -5,12 +5,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
-from maskwise.models.tiny.spec import IMAGE_SIZE, MASK_SIZE, STRIDE
+from maskwise.models.tiny.spec import IMAGE_SIZE, STRIDE
 from maskwise.training.tiny.targets import (
     BOX_CELL_WEIGHT,
     ROIS_PER_IMAGE,
     DetectorBatch,
     make_detector_batch,
+    sample_masks,
 )
 from tests.training.tiny.squares import square_example
 
@@ -59,19 +60,35 @@ def test_an_object_in_front_takes_the_cells_it_covers() -> None:
 
 def test_rois_repeat_where_an_image_has_few_objects() -> None:
     batch = make_batch((20, 20, 60, 60))
-    assert len(batch.rois) == 1
-    assert batch.rois[0].shape == (ROIS_PER_IMAGE, 4)
-    assert batch.roi_masks.shape == (ROIS_PER_IMAGE, 3, MASK_SIZE, MASK_SIZE)
+    assert batch.rois.boxes.shape == (1, ROIS_PER_IMAGE, 4)
+    assert batch.roi_masks.shape == (ROIS_PER_IMAGE, 3, IMAGE_SIZE, IMAGE_SIZE)
     assert batch.roi_labels.tolist() == [[3, 1, 0]] * ROIS_PER_IMAGE
 
 
-def test_masks_of_a_roi_lie_inside_its_box() -> None:
+def test_a_roi_may_be_the_box_that_the_detector_predicts_at_the_center() -> None:
     batch = make_batch((20, 20, 60, 60))
-    visible, amodal, parts = batch.roi_masks[0]
-    assert (visible <= amodal).all()
-    assert ((parts > 0) == (amodal > 0)).all()
-    # The box has a margin, so that the object does not fill it.
-    assert 0.5 < amodal.float().mean() < 1
+    cells = batch.rois.cells[0][batch.rois.detected[0]]
+    assert 0 < len(cells) <= ROIS_PER_IMAGE
+    assert cells.tolist() == [[9, 9]] * len(cells)
+
+
+def test_masks_of_a_roi_are_its_own_and_those_of_the_others() -> None:
+    batch = make_batch((20, 20, 60, 60), (40, 20, 80, 60))
+    for (visible, parts, others), box in zip(batch.roi_masks, batch.roi_boxes):
+        is_front = box[0] > 0.2
+        assert visible.sum() == (40 * 40 if is_front else 20 * 40)
+        assert (parts > 0).sum() == 40 * 40
+        # Some of the others are left out.
+        assert others.sum() in (0, 20 * 40 if is_front else 40 * 40)
+
+
+def test_masks_are_sampled_inside_boxes_and_are_zero_outside_the_image() -> None:
+    masks = torch.zeros(1, 1, 8, 8, dtype=torch.uint8)
+    masks[0, 0, 2:4, 4:8] = 3
+    inside = sample_masks(masks, torch.tensor([[0.5, 0.25, 1.0, 0.75]]), 4)
+    assert inside[0, 0].tolist() == [[3] * 4, [3] * 4, [0] * 4, [0] * 4]
+    right_half_outside = torch.tensor([[0.5, 0.25, 1.5, 0.5]])
+    assert sample_masks(masks, right_half_outside, 2)[0, 0].tolist() == [[3, 0]] * 2
 
 
 def test_flipped_images_have_flipped_targets() -> None:

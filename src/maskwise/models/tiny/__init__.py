@@ -9,7 +9,8 @@ Inference needs numpy and onnxruntime. In order of the data flow:
 
 spec            categories, colors, sizes and thresholds, shared with training
 preprocess      image to detector input
-networks        the three ONNX networks: detector, RoI head, grounder
+networks        the four ONNX networks: detector, RoI head, mask head, grounder
+flip            optional: outputs averaged with those of the mirrored image
 postprocess     heatmap peaks to boxes, RoI masks pasted into the image, NMS
 detections      the objects of one image
 features        unary and pairwise features of the detected objects

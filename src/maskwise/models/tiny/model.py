@@ -10,15 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from maskwise.arrays import Float32Array
 from maskwise.language.dialogue import continues_request
 from maskwise.language.intent import classify_intent, hash_classifier
 from maskwise.models.tiny.detections import DetectedObjects, no_objects
 from maskwise.models.tiny.domain import WARNING, Domain, domain_features, read_domain
 from maskwise.models.tiny.encoded_image import EncodedImage
+from maskwise.models.tiny.flip import FlipAveragedNetworks
 from maskwise.models.tiny.networks import DetectorMaps, Networks, OnnxNetworks
 from maskwise.models.tiny.postprocess import (
     assemble_objects,
     decode_boxes,
+    drop_duplicates,
     expand_boxes,
 )
 from maskwise.models.tiny.preprocess import resize_image, to_network_input
@@ -51,15 +54,17 @@ class Tiny:
 
     def encode(self, image: Image.Image) -> EncodedImage:
         """Detect the objects of an image of any size; questions about it are then cheap."""
-        maps = self.networks.detect(to_network_input(resize_image(image)))
-        objects = self._detect(maps)
+        pixels = to_network_input(resize_image(image))
+        maps = self.networks.detect(pixels)
+        objects = self._detect(pixels, maps)
         return EncodedImage(
             self.networks, objects, image.size, in_domain=self._in_domain(maps)
         )
 
     def detect(self, pixels: NDArray[np.generic]) -> DetectedObjects:
         """The objects in pixels [IMAGE_SIZE, IMAGE_SIZE, 3] of 0..255."""
-        return self._detect(self.networks.detect(to_network_input(pixels)))
+        image = to_network_input(pixels)
+        return self._detect(image, self.networks.detect(image))
 
     def domain_warning(self, image: Image.Image) -> str | None:
         """A warning if the image is unlike the images that the model was trained on."""
@@ -79,7 +84,7 @@ class Tiny:
         distance = self.domain.distance(domain_features(maps))
         return distance <= self.domain.threshold
 
-    def _detect(self, maps: DetectorMaps) -> DetectedObjects:
+    def _detect(self, image: Float32Array, maps: DetectorMaps) -> DetectedObjects:
         boxes = decode_boxes(maps.heatmap[0, 0], maps.box[0], IMAGE_SIZE)
         if not len(boxes):
             return no_objects()
@@ -87,11 +92,25 @@ class Tiny:
         rois = self.networks.predict_rois(
             maps.fine, maps.coarse, boxes / np.float32(IMAGE_SIZE)
         )
-        return assemble_objects(rois, boxes, IMAGE_SIZE)
+        rois, boxes = drop_duplicates(rois, boxes, IMAGE_SIZE)
+        masks = self.networks.predict_masks(
+            image,
+            maps.fine,
+            maps.coarse,
+            boxes=boxes / np.float32(IMAGE_SIZE),
+            rois=rois,
+        )
+        return assemble_objects(rois, masks, IMAGE_SIZE)
 
 
 @functools.cache
-def load(folder: str | None = None) -> Tiny:
-    """The bundled model, or one whose ONNX files `maskwise train` or `maskwise export` wrote to a folder."""
+def load(folder: str | None = None, *, flip: bool = False) -> Tiny:
+    """The bundled model, or one whose ONNX files `maskwise train` or `maskwise export` wrote to a folder.
+
+    flip: average with the mirrored image, see flip.py.
+    """
     weights = BUNDLED_WEIGHTS if folder is None else Path(folder)
-    return Tiny(OnnxNetworks(weights), read_domain(weights / DOMAIN_FILE))
+    networks: Networks = OnnxNetworks(weights)
+    if flip:
+        networks = FlipAveragedNetworks(networks)
+    return Tiny(networks, read_domain(weights / DOMAIN_FILE))

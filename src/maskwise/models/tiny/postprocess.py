@@ -1,7 +1,7 @@
 """From network outputs to objects: heatmap peaks, boxes, masks pasted into the image, NMS (non-maximum suppression).
 
-NMS happens twice: `decode_boxes` keeps only local maxima of the heatmap, and `mask_nms` drops duplicate detections by
-the overlap of their visible masks.
+NMS happens twice: `decode_boxes` keeps only local maxima of the heatmap, and `drop_duplicates` drops detections by the
+overlap of their visible masks.
 """
 
 import numpy as np
@@ -63,32 +63,44 @@ def expand_boxes(boxes: Float32Array) -> Float32Array:
     return expanded.astype(np.float32)
 
 
-def assemble_objects(
+def drop_duplicates(
     rois: RoIPredictions, boxes: Float32Array, side: int
-) -> DetectedObjects:
-    """Objects in an image of side x side pixels; boxes [k, 4] are those the RoI head saw, highest score first.
+) -> tuple[RoIPredictions, Float32Array]:
+    """NMS by the first visible masks: the predictions and boxes [k, 4] that are left, highest score first as before.
 
-    A pixel is visible in one object only. Duplicates are dropped by NMS, and so are objects without a visible pixel.
+    boxes: in pixels of an image of side x side, those the RoI head saw.
+    """
+    visible = np.full((len(boxes), side, side), BACKGROUND_LOGIT, np.float32)
+    for row, box in enumerate(boxes):
+        window = _box_window(box, side)
+        visible[row][window] = _resample(rois.masks[row, :1], box, window)[0]
+    kept = mask_nms(visible > 0)
+    return RoIPredictions(*(array[kept] for array in rois)), boxes[kept]
+
+
+def assemble_objects(
+    rois: RoIPredictions, masks: Float32Array, side: int
+) -> DetectedObjects:
+    """Objects in an image of side x side pixels. masks: of the mask head, inside `rois.boxes`.
+
+    A pixel is visible in one object only. Objects without a visible pixel are dropped.
     """
     # Channels of a mask: visible, amodal, then one per part. The first two are pasted into the whole image.
+    boxes = rois.boxes * np.float32(side)
     windows = [_box_window(box, side) for box in boxes]
     resampled = []
     logits = np.full((len(boxes), 2, side, side), BACKGROUND_LOGIT, np.float32)
     for row, (box, window) in enumerate(zip(boxes, windows)):
-        inside = _resample(rois.masks[row], box, window)
+        inside = _resample(masks[row], box, window)
         resampled.append(inside)
         rows, columns = window
         logits[row, :, rows, columns] = inside[:2]
-    kept = mask_nms(logits[:, 0] > 0)
-    visible_logits = logits[kept, 0]
-    amodal_logits = logits[kept, 1]
     # Where visible masks overlap, a pixel belongs to the object with the highest logit.
-    highest = visible_logits.max(0, keepdims=True, initial=BACKGROUND_LOGIT)
-    visible = (visible_logits > 0) & (visible_logits >= highest)
-    has_pixels = visible.any((1, 2))
-    kept = kept[has_pixels]
-    visible = visible[has_pixels]
-    amodal = visible | (amodal_logits[has_pixels] > AMODAL_THRESHOLD)
+    highest = logits[:, 0].max(0, keepdims=True, initial=BACKGROUND_LOGIT)
+    visible = (logits[:, 0] > 0) & (logits[:, 0] >= highest)
+    kept = np.flatnonzero(visible.any((1, 2)))
+    visible = visible[kept]
+    amodal = visible | (logits[kept, 1] > AMODAL_THRESHOLD)
     part = np.zeros(amodal.shape, np.uint8)
     for row, number in enumerate(kept.tolist()):
         window = windows[number]

@@ -78,15 +78,20 @@ IMAGE_SIZE = 160
 STRIDE = 4
 """Pixels per cell of the heatmap."""
 
-FINE_CHANNELS = 24
+FINE_CHANNELS = 48
 COARSE_CHANNELS = 48
 """Channels of the feature maps at strides 2 and 4."""
 
 ROI_SIZE = 14
 """Cells along each side of a region of interest."""
 
-MASK_SIZE = 2 * ROI_SIZE
-"""Cells along each side of the masks the RoI head draws."""
+ROI_MASK_SIZE = 2 * ROI_SIZE
+"""Cells along each side of the first masks of a box, by the RoI head."""
+
+MASK_SIZE = 2 * ROI_MASK_SIZE
+"""Cells along each side of the final masks, by the mask head. Drawn through a grid of 28 cells, ground-truth masks of
+objects have an IoU of .91 with themselves and those of parts .83; through one of 56 cells .98 and .96.
+"""
 
 BOX_MARGIN = 0.06
 """How much a box is expanded on each side before the RoI head sees it, as a fraction of the box."""

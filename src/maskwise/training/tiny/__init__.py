@@ -5,7 +5,8 @@ dry_run                 what a run would do
 scene_dataset           training examples from rendered scenes
 annotated_dataset       training examples from a dataset folder
 augment                 copy-paste augmentation and color-channel permutation
-detector, roi_head      networks: backbone, feature pyramid, heatmap and box heads; masks and attributes per box
+detector, roi_head      networks: backbone, feature pyramid, heatmap and box heads; attributes and first masks per box
+mask_head               network: the final masks, with those of the other objects in view
 grounder                network: text encoder and attention over objects
 networks                the networks put together, and as inference uses them
 targets, losses         detector batches and the losses of all networks

@@ -17,9 +17,13 @@ STAGES = ("detector", "detector_augmented", "grounder")
 
 
 class WorldData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rendered scenes: how many, with how many questions each, and how many of the validation split to validate on."""
+    """Rendered scenes: how many, with how many questions each, and how many of the validation split to validate on.
+
+    `crowded_scenes`: scenes of the preset `crowded`, with more objects and more occlusion, in addition.
+    """
 
     scenes: NaturalInt
+    crowded_scenes: NaturalInt = 0
     questions: NaturalInt = 12
     validation_scenes: NaturalInt = 40
 

@@ -22,6 +22,9 @@ HEATMAP_START = -4.0
 BOX_START = 3.0
 """First logarithm of a box's distances: 20 pixels of the image's 160."""
 
+STEM_CHANNELS = 24
+"""Channels of the first convolution. They are also half of the fine map."""
+
 BOX_LOGITS = (-2.0, 6.0)
 """Logarithms of distances are limited to these: .14 to 403 pixels, more than the image has."""
 
@@ -48,6 +51,11 @@ def conv_block(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential:
     )
 
 
+def normalize_pixels(images: Tensor) -> Tensor:
+    """Images in 0..1 as the networks take them."""
+    return (images - PIXEL_MEAN) / PIXEL_STD
+
+
 class ResidualBlock(nn.Module):
     """Two 3 x 3 convolutions with a skip connection."""
 
@@ -65,13 +73,13 @@ class ResidualBlock(nn.Module):
 
 
 class Backbone(nn.Module):
-    """Feature maps at strides 2, 4, 8 and 16, with FINE_CHANNELS, 48, 96 and 160 channels."""
+    """Feature maps at strides 2, 4, 8 and 16, with STEM_CHANNELS, 48, 96 and 160 channels."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem = conv_block(3, FINE_CHANNELS, stride=2)
+        self.stem = conv_block(3, STEM_CHANNELS, stride=2)
         self.stage1 = nn.Sequential(
-            conv_block(FINE_CHANNELS, 48, stride=2), ResidualBlock(48)
+            conv_block(STEM_CHANNELS, 48, stride=2), ResidualBlock(48)
         )
         self.stage2 = nn.Sequential(
             conv_block(48, 96, stride=2), ResidualBlock(96), ResidualBlock(96)
@@ -82,14 +90,17 @@ class Backbone(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """images: [b, 3, s, s] in 0..1, s a multiple of 16."""
-        fine = self.stem((images - PIXEL_MEAN) / PIXEL_STD)
-        stride4 = self.stage1(fine)
+        stride2 = self.stem(normalize_pixels(images))
+        stride4 = self.stage1(stride2)
         stride8 = self.stage2(stride4)
-        return fine, stride4, stride8, self.stage3(stride8)
+        return stride2, stride4, stride8, self.stage3(stride8)
 
 
 class FeaturePyramid(nn.Module):
-    """Top-down pathway with lateral connections, to one map at stride 4 (Lin et al. 2017, FPN)."""
+    """Top-down pathway with lateral connections, to maps at strides 4 and 2 (Lin et al. 2017, FPN).
+
+    The map at stride 2 has the edges of objects and knows, from the pyramid, which object they belong to.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,16 +109,25 @@ class FeaturePyramid(nn.Module):
         self.output8 = conv_block(64, COARSE_CHANNELS)
         self.lateral4 = nn.Conv2d(48, COARSE_CHANNELS, 1)
         self.output4 = conv_block(COARSE_CHANNELS, COARSE_CHANNELS)
+        self.lateral2 = nn.Conv2d(STEM_CHANNELS, FINE_CHANNELS - STEM_CHANNELS, 1)
+        self.top2 = nn.Conv2d(COARSE_CHANNELS, FINE_CHANNELS - STEM_CHANNELS, 1)
+        self.output2 = conv_block(
+            FINE_CHANNELS - STEM_CHANNELS, FINE_CHANNELS - STEM_CHANNELS
+        )
 
-    def forward(self, stride4: Tensor, stride8: Tensor, stride16: Tensor) -> Tensor:
-        """[b, COARSE_CHANNELS, s/4, s/4]."""
+    def forward(
+        self, stride2: Tensor, stride4: Tensor, stride8: Tensor, stride16: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The fine map [b, FINE_CHANNELS, s/2, s/2] and the coarse map [b, COARSE_CHANNELS, s/4, s/4]."""
         top = F.interpolate(self.lateral16(stride16), scale_factor=2.0, mode="nearest")
         top = self.output8(self.lateral8(stride8) + top)
         coarse: Tensor = self.output4(
             self.lateral4(stride4)
             + F.interpolate(top, scale_factor=2.0, mode="nearest")
         )
-        return coarse
+        top = F.interpolate(self.top2(coarse), scale_factor=2.0, mode="nearest")
+        merged = self.output2(self.lateral2(stride2) + top)
+        return torch.cat([stride2, merged], 1), coarse
 
 
 class CenterHead(nn.Module):
@@ -143,7 +163,6 @@ class Detector(nn.Module):
 
     def forward(self, images: Tensor) -> DetectorOutput:
         """images: [b, 3, s, s] in 0..1, s a multiple of 16."""
-        fine, *pyramid = self.backbone(images)
-        coarse = self.neck(*pyramid)
+        fine, coarse = self.neck(*self.backbone(images))
         heatmap, box = self.head(coarse)
         return DetectorOutput(fine, coarse, heatmap, box, self.cell_classifier(coarse))

@@ -12,10 +12,9 @@ def dry_run(config: TrainingConfig) -> DryRun:
     """Parameters, stages and data of a run; a dataset that does not exist is an error."""
     if config.validation is not None:
         open_validation(config.validation)
-    images = {"world": config.world.scenes}
-    samples: dict[str, int | None] = {
-        "world": config.world.scenes * config.world.questions
-    }
+    scenes = config.world.scenes + config.world.crowded_scenes
+    images = {"world": scenes}
+    samples: dict[str, int | None] = {"world": scenes * config.world.questions}
     for name in config.datasets:
         dataset = open_dataset(name)
         images[name] = len(dataset.images)

@@ -11,11 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from maskwise.models.tiny.spec import (
+    ATTRIBUTE_SIZES,
     COARSE_CHANNELS,
     FINE_CHANNELS,
     IMAGE_SIZE,
+    MAX_PARTS,
     MAX_TRIGRAMS,
     PAIRWISE_FEATURES,
+    ROI_MASK_SIZE,
     UNARY_FEATURES,
 )
 from maskwise.training.onnx_export import write_onnx
@@ -49,6 +52,25 @@ class _RoIHeadGraph(nn.Module):
         return output
 
 
+class _MaskHeadGraph(nn.Module):
+    """The mask head for the objects of one image."""
+
+    def __init__(self, detector: TwoStageDetector) -> None:
+        super().__init__()
+        self.mask_head = detector.mask_head
+        self.refine = detector.refine
+
+    def forward(
+        self,
+        image: Tensor,
+        fine: Tensor,
+        coarse: Tensor,
+        boxes: Tensor,
+        *rois: Tensor,
+    ) -> Tensor:
+        return self.refine(image, fine, coarse, boxes=boxes, rois=RoIOutput(*rois))
+
+
 class _GrounderGraph(nn.Module):
     """The grounder for several questions about one image: features are repeated, nothing is padding."""
 
@@ -69,7 +91,7 @@ class _GrounderGraph(nn.Module):
 
 
 def export(detector: TwoStageDetector, grounder: Grounder, out: Path) -> list[Path]:
-    """Write detector.onnx, roi_head.onnx and grounder.onnx; the networks are not changed."""
+    """Write detector.onnx, roi_head.onnx, mask_head.onnx and grounder.onnx; the networks are not changed."""
     out.mkdir(parents=True, exist_ok=True)
     detector = copy.deepcopy(detector).cpu().eval()
     fuse_batch_norm(detector)
@@ -77,6 +99,7 @@ def export(detector: TwoStageDetector, grounder: Grounder, out: Path) -> list[Pa
     return [
         _write_detector(detector.detector, out / "detector.onnx"),
         _write_roi_head(detector.roi_head, out / "roi_head.onnx"),
+        _write_mask_head(detector, out / "mask_head.onnx"),
         _write_grounder(grounder, out / "grounder.onnx"),
     ]
 
@@ -92,24 +115,56 @@ def _write_detector(detector: Detector, path: Path) -> Path:
 
 
 def _write_roi_head(roi_head: RoIHead, path: Path) -> Path:
-    # Strides of the two feature maps.
-    fine_side = IMAGE_SIZE // 2
-    coarse_side = IMAGE_SIZE // 4
-    outputs = ("mask_logits", "category_logits", "color_logits", "material_logits")
+    outputs = (
+        "mask_logits",
+        "category_logits",
+        "color_logits",
+        "material_logits",
+        "corrected_boxes",
+    )
     return write_onnx(
         _RoIHeadGraph(roi_head),
         path,
-        inputs={
-            "fine_features": torch.zeros(1, FINE_CHANNELS, fine_side, fine_side),
-            "coarse_features": torch.zeros(
-                1, COARSE_CHANNELS, coarse_side, coarse_side
-            ),
-            # Two boxes: with one, the tracer would take the number of boxes for a constant.
-            "boxes": torch.tensor([[0.1, 0.1, 0.5, 0.6], [0.2, 0.3, 0.9, 0.9]]),
-        },
+        inputs=_example_maps_and_boxes(),
         outputs=outputs,
         dynamic_axes={name: {0: "objects"} for name in ("boxes", *outputs)},
     )
+
+
+def _write_mask_head(detector: TwoStageDetector, path: Path) -> Path:
+    image = torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE)
+    example = _example_maps_and_boxes()
+    boxes = example["boxes"]
+    given = {
+        "boxes": boxes,
+        "first_mask_logits": torch.zeros(
+            len(boxes), 2 + MAX_PARTS, ROI_MASK_SIZE, ROI_MASK_SIZE
+        ),
+        "category_logits": torch.zeros(len(boxes), ATTRIBUTE_SIZES[0]),
+        "color_logits": torch.zeros(len(boxes), ATTRIBUTE_SIZES[1]),
+        "material_logits": torch.zeros(len(boxes), ATTRIBUTE_SIZES[2]),
+        "corrected_boxes": boxes.clone(),
+    }
+    return write_onnx(
+        _MaskHeadGraph(detector),
+        path,
+        inputs={"image": image, **example, **given},
+        outputs=("mask_logits",),
+        dynamic_axes={name: {0: "objects"} for name in (*given, "mask_logits")},
+    )
+
+
+def _example_maps_and_boxes() -> dict[str, Tensor]:
+    """Inputs of the two heads."""
+    # Strides of the two feature maps.
+    fine_side = IMAGE_SIZE // 2
+    coarse_side = IMAGE_SIZE // 4
+    return {
+        "fine_features": torch.zeros(1, FINE_CHANNELS, fine_side, fine_side),
+        "coarse_features": torch.zeros(1, COARSE_CHANNELS, coarse_side, coarse_side),
+        # Two boxes: with one, the tracer would take the number of boxes for a constant.
+        "boxes": torch.tensor([[0.1, 0.1, 0.5, 0.6], [0.2, 0.3, 0.9, 0.9]]),
+    }
 
 
 def _write_grounder(grounder: Grounder, path: Path) -> Path:

@@ -10,10 +10,13 @@ from torch.nn import functional as F
 
 from maskwise.models.tiny.spec import ATTRIBUTE_SIZES
 from maskwise.training.tiny.grounding_batch import GroundingBatch
-from maskwise.training.tiny.targets import DetectorBatch
+from maskwise.training.tiny.targets import DetectorBatch, sample_masks
 
 BOX_WEIGHT = 2.0
 """Of the box loss, which is at most 1 per cell."""
+
+ROI_BOX_WEIGHT = 2.0
+"""Of the loss of the corrected boxes, which is 1 - IoU as well."""
 
 CELL_WEIGHT = 0.3
 """Of each of the two classes of a cell; they only help the backbone, inference does not use them."""
@@ -48,33 +51,44 @@ AREA_EPSILON = 1e-6
 
 def detector_loss(network: nn.Module, batch: DetectorBatch) -> dict[str, Tensor]:
     """The terms of the detector and its RoI head, each a scalar. network: a TwoStageDetector."""
-    maps, rois = network(batch.images, batch.rois)
+    maps, boxes, rois, masks = network(batch.images, batch.rois, batch.roi_masks)
     cell_sizes = list(ATTRIBUTE_SIZES[:2])
     cell_categories, cell_colors = maps.cell_logits.split(cell_sizes, 1)
     true_categories, true_colors = batch.cell_labels.unbind(1)
     category_loss = _class_loss(cell_categories, true_categories)
     color_loss = _class_loss(cell_colors, true_colors)
-    visible, amodal, part_numbers = batch.roi_masks.unbind(1)
-    visible_logits = rois.masks[:, 0]
-    amodal_logits = rois.masks[:, 1]
-    part_logits = rois.masks[:, 2:]
-    occluded = (amodal > visible).float()
-    uniform_weight = torch.ones_like(occluded)
-    amodal_weight = 1 + (OCCLUDED_WEIGHT - 1) * occluded
     categories, colors, materials = batch.roi_labels.unbind(1)
     roi_category_loss = _class_loss(rois.category, categories)
     roi_color_loss = _class_loss(rois.color, colors)
     roi_material_loss = _class_loss(rois.material, materials)
+    own_masks = batch.roi_masks[:, :2]
+    first_targets = sample_masks(own_masks, boxes, rois.masks.shape[2])
+    targets = sample_masks(own_masks, rois.boxes.detach(), masks.shape[2])
+    first_losses = _masks_losses(rois.masks, first_targets)
     return {
         "heatmap": heatmap_loss(maps.heatmap, batch.heatmap),
         "box": box_loss(maps.box, batch.box, batch.box_weight),
         "cells": CELL_WEIGHT * category_loss + CELL_WEIGHT * color_loss,
-        "visible": mask_loss(visible_logits, visible.float(), uniform_weight),
-        "amodal": mask_loss(amodal_logits, amodal.float(), amodal_weight),
-        "parts": part_loss(part_logits, part_numbers, amodal),
+        "roi_box": ROI_BOX_WEIGHT * roi_box_loss(rois.boxes, batch.roi_boxes),
+        "first_masks": torch.stack(list(first_losses.values())).sum(),
+        **_masks_losses(masks, targets),
         "category": CATEGORY_WEIGHT * roi_category_loss,
         "color": COLOR_WEIGHT * roi_color_loss,
         "material": MATERIAL_WEIGHT * roi_material_loss,
+    }
+
+
+def _masks_losses(logits: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    """Of masks [k, 2 + MAX_PARTS, m, m]. targets: [k, 2, m, m], visible and part number."""
+    visible, part_numbers = targets.unbind(1)
+    amodal = (part_numbers > 0).float()
+    occluded = amodal * (1 - visible.float())
+    uniform_weight = torch.ones_like(occluded)
+    amodal_weight = 1 + (OCCLUDED_WEIGHT - 1) * occluded
+    return {
+        "visible": mask_loss(logits[:, 0], visible.float(), uniform_weight),
+        "amodal": mask_loss(logits[:, 1], amodal, amodal_weight),
+        "parts": part_loss(logits[:, 2:], part_numbers, amodal),
     }
 
 
@@ -127,6 +141,16 @@ def box_loss(box: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     total_weight = weight.sum().clamp(min=1)
     cell_losses = (1 - iou) * weight[:, 0]
     return BOX_WEIGHT * cell_losses.sum() / total_weight
+
+
+def roi_box_loss(boxes: Tensor, target: Tensor) -> Tensor:
+    """1 - IoU of boxes [k, 4] of left, top, right, bottom as fractions of the image, averaged."""
+    low = torch.maximum(boxes[:, :2], target[:, :2])
+    high = torch.minimum(boxes[:, 2:], target[:, 2:])
+    intersection = (high - low).clamp(min=0).prod(1)
+    areas = [(each[:, 2:] - each[:, :2]).prod(1) for each in (boxes, target)]
+    union = areas[0] + areas[1] - intersection
+    return (1 - intersection / (union + AREA_EPSILON)).mean()
 
 
 def _box_area(distances: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """The networks put together for training, reloaded from files, and in the form that inference uses."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -14,25 +14,100 @@ from maskwise.arrays import Float32Array, Int64Array
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.features import ObjectFeatures
 from maskwise.models.tiny.networks import NETWORKS, DetectorMaps, RoIPredictions
+from maskwise.models.tiny.spec import BOX_MARGIN, STRIDE
 from maskwise.training.tiny.detector import Detector, DetectorOutput
 from maskwise.training.tiny.grounder import Grounder
+from maskwise.training.tiny.mask_head import MaskHead, move_masks, others_visible
 from maskwise.training.tiny.roi_head import RoIHead, RoIOutput
+from maskwise.training.tiny.targets import RoISources, sample_masks
+
+
+class TwoStageOutput(NamedTuple):
+    """maps: of the detector. boxes: [k, 4], those that the RoI head saw, one row per RoI. rois: of the RoI head. masks:
+    of the mask head, inside rois.boxes.
+    """
+
+    maps: DetectorOutput
+    boxes: Tensor
+    rois: RoIOutput
+    masks: Tensor
 
 
 class TwoStageDetector(nn.Module):
-    """The detector and its RoI head, trained together."""
+    """The detector, its RoI head and its mask head, trained together."""
 
     def __init__(self) -> None:
         super().__init__()
         self.detector = Detector()
         self.roi_head = RoIHead()
+        self.mask_head = MaskHead()
 
     def forward(
-        self, images: Tensor, boxes: Sequence[Tensor]
-    ) -> tuple[DetectorOutput, RoIOutput]:
-        """images: [b, 3, s, s]; boxes: for each image [n, 4] as fractions of the image, n at least 1."""
+        self, images: Tensor, sources: RoISources, roi_masks: Tensor
+    ) -> TwoStageOutput:
+        """images: [b, 3, s, s]. roi_masks: [k, 3, s, s], as in DetectorBatch: what is visible of other objects is the
+        ground truth, because training computes the masks of a few objects per image only.
+        """
         maps = self.detector(images)
-        return maps, self.roi_head(maps.fine, maps.coarse, boxes)
+        boxes = self._choose_boxes(maps.box.detach(), sources)
+        rois = self.roi_head(maps.fine, maps.coarse, list(boxes))
+        flat_boxes = boxes.flatten(0, 1)
+        # Each stage is trained for the boxes and masks that it gets, and does not change them.
+        new_boxes = rois.boxes.detach()
+        own_masks = rois.masks[:, :2].detach().sigmoid()
+        own_masks = move_masks(own_masks, flat_boxes, new_boxes)
+        others = sample_masks(roi_masks[:, 2:], new_boxes, own_masks.shape[2])
+        masks = self.mask_head(
+            images,
+            maps.fine,
+            maps.coarse,
+            boxes=list(new_boxes.reshape(boxes.shape)),
+            given_masks=torch.cat([own_masks, others.to(own_masks.dtype)], 1),
+            attributes=attribute_probabilities(rois).detach(),
+        )
+        return TwoStageOutput(maps, flat_boxes, rois, masks)
+
+    def refine(
+        self,
+        image: Tensor,
+        fine: Tensor,
+        coarse: Tensor,
+        *,
+        boxes: Tensor,
+        rois: RoIOutput,
+    ) -> Tensor:
+        """The mask head for all objects of one image. boxes: [k, 4], those that the RoI head saw."""
+        first_masks = rois.masks[:, :2].sigmoid()
+        own_masks = move_masks(first_masks, boxes, rois.boxes)
+        others = others_visible(first_masks[:, :1], boxes, rois.boxes)
+        masks: Tensor = self.mask_head(
+            image,
+            fine,
+            coarse,
+            boxes=[rois.boxes],
+            given_masks=torch.cat([own_masks, others], 1),
+            attributes=attribute_probabilities(rois),
+        )
+        return masks
+
+    def _choose_boxes(self, distances: Tensor, sources: RoISources) -> Tensor:
+        """[b, n, 4]: the boxes of the sources, or those predicted in their cells. distances: [b, 4, c, c] in pixels."""
+        side = distances.shape[2] * STRIDE
+        numbers = torch.arange(len(distances), device=distances.device)[:, None]
+        rows, columns = sources.cells.unbind(2)
+        predicted = distances[numbers, :, rows, columns]
+        centers = (sources.cells[:, :, [1, 0, 1, 0]] + 0.5) * STRIDE
+        outwards = predicted.new_tensor([-1, -1, 1, 1])
+        detected = (centers + outwards * predicted).clamp(0, side) / side
+        sizes = detected[:, :, 2:] - detected[:, :, :2]
+        detected = detected + BOX_MARGIN * outwards * torch.cat([sizes, sizes], 2)
+        return torch.where(sources.detected[:, :, None], detected, sources.boxes)
+
+
+def attribute_probabilities(rois: RoIOutput) -> Tensor:
+    """[k, sum(ATTRIBUTE_SIZES)]."""
+    logits = (rois.category, rois.color, rois.material)
+    return torch.cat([attribute.softmax(1) for attribute in logits], 1)
 
 
 class TorchNetworks:
@@ -64,6 +139,30 @@ class TorchNetworks:
         )
 
     @torch.inference_mode()
+    def predict_masks(
+        self,
+        image: Float32Array,
+        fine: Float32Array,
+        coarse: Float32Array,
+        *,
+        boxes: Float32Array,
+        rois: RoIPredictions,
+    ) -> Float32Array:
+        """See maskwise.models.tiny.networks.Networks."""
+        masks: Float32Array = (
+            self.detector.refine(
+                self._to_device(image),
+                self._to_device(fine),
+                self._to_device(coarse),
+                boxes=self._to_device(boxes),
+                rois=RoIOutput(*(self._to_device(array) for array in rois)),
+            )
+            .cpu()
+            .numpy()
+        )
+        return masks
+
+    @torch.inference_mode()
     def ground(self, tokens: Int64Array, features: ObjectFeatures) -> Float32Array:
         """See maskwise.models.tiny.networks.Networks."""
         device = self.grounder.position_embedding.device
@@ -83,7 +182,7 @@ class TorchNetworks:
 
 
 def load_onnx(folder: Path) -> tuple[TwoStageDetector, Grounder]:
-    """The networks with the weights of detector.onnx, roi_head.onnx and grounder.onnx.
+    """The networks with the weights of detector.onnx, roi_head.onnx, mask_head.onnx and grounder.onnx.
 
     Batch normalisation stays folded into the convolutions. The classifier of cells, which only training uses, is not in
     the files and starts with zeros.
@@ -108,6 +207,7 @@ def load_onnx(folder: Path) -> tuple[TwoStageDetector, Grounder]:
         {
             "detector": detector.detector,
             "roi_head": detector.roi_head,
+            "mask_head": detector.mask_head,
             "grounder": grounder,
         }
     )

@@ -153,17 +153,23 @@ def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
     """All examples, in memory: about 100 kB each."""
     world = config.world
     examples = []
-    if world.scenes:
+    for preset, scenes in {
+        "default": world.scenes,
+        "crowded": world.crowded_scenes,
+    }.items():
         paths = write_shards(
             folder,
             "train",
             config.seed,
-            scenes=world.scenes,
+            scenes=scenes,
             questions=world.questions,
             workers=config.threads,
+            preset=preset,
         )
-        for path in track_items(paths, "rendering scenes", shard_count(world.scenes)):
-            examples += read_shard(path)
+        title = f"rendering scenes, preset {preset}"
+        if scenes:
+            for path in track_items(paths, title, shard_count(scenes)):
+                examples += read_shard(path)
     for name in config.datasets:
         dataset = open_dataset(name)
         read = track_items(

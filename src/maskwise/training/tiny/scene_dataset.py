@@ -29,31 +29,47 @@ def shard_count(scenes: int) -> int:
 
 
 def write_shards(
-    folder: Path, split: str, seed: int, *, scenes: int, questions: int, workers: int
+    folder: Path,
+    split: str,
+    seed: int,
+    *,
+    scenes: int,
+    questions: int,
+    workers: int,
+    preset: str = "default",
 ) -> Iterator[Path]:
     """Render scenes 0 to `scenes` - 1 in several processes; yields each shard when it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     starts = range(0, scenes, SCENES_PER_SHARD)
     ranges = [range(first, min(first + SCENES_PER_SHARD, scenes)) for first in starts]
-    tasks = [(folder, split, seed, part, questions) for part in ranges]
+    tasks = [(folder, split, seed, part, questions, preset) for part in ranges]
     with get_context("spawn").Pool(workers) as pool:
         yield from pool.imap(_write_task, tasks)
 
 
-def _write_task(task: tuple[Path, str, int, range, int]) -> Path:
-    return write_shard(*task[:3], task[3], questions=task[4])
+def _write_task(task: tuple[Path, str, int, range, int, str]) -> Path:
+    return write_shard(*task[:4], questions=task[4], preset=task[5])
 
 
 def write_shard(
-    folder: Path, split: str, seed: int, scenes: range, *, questions: int
+    folder: Path,
+    split: str,
+    seed: int,
+    scenes: range,
+    *,
+    questions: int,
+    preset: str = "default",
 ) -> Path:
     """Render one shard, unless it exists."""
-    path = folder / f"{split}-{seed}-{scenes.start // SCENES_PER_SHARD:04}.npz"
+    name = f"{split}-{seed}-{scenes.start // SCENES_PER_SHARD:04}.npz"
+    path = folder / (name if preset == "default" else f"{preset}-{name}")
     if path.exists():
         return path
     examples = [
         scene_to_example(
-            make_scene(seed, index, split, IMAGE_SIZE, questions=questions)
+            make_scene(
+                seed, index, split, IMAGE_SIZE, questions=questions, preset=preset
+            )
         )
         for index in scenes
     ]

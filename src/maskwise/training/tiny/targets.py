@@ -6,9 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maskwise.arrays import BoolArray, Float32Array, Int64Array, UInt8Array
+from maskwise.arrays import (
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int64Array,
+    UInt8Array,
+)
 from maskwise.models.tiny.scene_example import SceneExample
-from maskwise.models.tiny.spec import BOX_MARGIN, MASK_SIZE, STRIDE
+from maskwise.models.tiny.spec import BOX_MARGIN, STRIDE
 from maskwise.training.tiny.augment import augment
 
 ROIS_PER_IMAGE = 4
@@ -47,19 +53,37 @@ where rounding puts a cell's center outside the box.
 """
 
 BOX_ERROR = 0.05
-"""Standard deviation of the random errors of an RoI's sides, as a share of the box: at inference the RoI head gets the
-detector's boxes, not the true ones.
-"""
+"""Standard deviation of the random errors of an RoI's sides, as a share of the box."""
 
 MAX_BOX_ERROR = 0.15
 """Largest such error: three standard deviations."""
+
+DETECTED_BOXES = 0.7
+"""Fraction of the RoIs that are the box that the detector predicts for the object, as at inference; the others are the
+true box with random errors, which does not need a trained detector.
+"""
+
+MISSED_OTHERS = 0.1
+"""Fraction of the objects that the mask head is not shown among the others: at inference some are not detected."""
+
+
+class RoISources(NamedTuple):
+    """Where the RoIs of n objects of each image come from. boxes: [b, n, 4] left, top, right, bottom as fractions of
+    the image, true boxes with random errors. cells: int64 [b, n, 2], row and column of the center of each object on the
+    heatmap. detected: bool [b, n], True where the RoI is the box that the detector predicts in this cell instead.
+    """
+
+    boxes: Tensor
+    cells: Tensor
+    detected: Tensor
 
 
 class DetectorBatch(NamedTuple):
     """images: float32 [b, 3, s, s] in 0..1. heatmap: [b, 1, c, c] in 0..1. box: [b, 4, c, c] in pixels, valid where
     box_weight [b, 1, c, c] is positive. cell_labels: int64 [b, 2, c, c], category and color, -1 where unknown. rois:
-    per image [n, 4] as fractions of the image. Then one row per RoI: roi_masks uint8 [k, 3, MASK_SIZE, MASK_SIZE]
-    (visible, amodal, part number) and roi_labels int64 [k, 3], -1 where unknown.
+    the RoIs of n objects per image. Then one row per RoI, k = b * n: roi_masks uint8 [k, 3, s, s] (visible, part number
+    in the amodal mask, visible of others), roi_boxes [k, 4], the true boxes with their margin, as fractions of the
+    image, roi_labels int64 [k, 3], -1 where unknown.
     """
 
     images: Tensor
@@ -67,8 +91,9 @@ class DetectorBatch(NamedTuple):
     box: Tensor
     box_weight: Tensor
     cell_labels: Tensor
-    rois: list[Tensor]
+    rois: RoISources
     roi_masks: Tensor
+    roi_boxes: Tensor
     roi_labels: Tensor
 
 
@@ -102,8 +127,11 @@ def make_detector_batch(
     boxes = []
     box_weights = []
     cell_labels = []
-    rois = []
+    roi_boxes = []
+    roi_cells = []
+    detected = []
     roi_masks = []
+    true_boxes = []
     roi_labels = []
     for example in examples:
         flipped = bool(random.integers(2))
@@ -123,21 +151,33 @@ def make_detector_batch(
             order = random.permutation(len(masks))
         # An image with fewer objects repeats them.
         chosen = np.resize(order, ROIS_PER_IMAGE)
-        image_rois = []
+        side = example.instances.shape[0]
         for index in chosen:
-            roi, roi_mask = _roi_target(masks[index], random)
-            image_rois.append(roi)
-            roi_masks.append(roi_mask)
-        rois.append(torch.from_numpy(np.stack(image_rois)))
+            true_box = _box_with_margin(masks[index].box) / side
+            true_boxes.append(true_box)
+            roi_boxes.append(_move_randomly(true_box, random))
+            rows, columns = np.nonzero(masks[index].visible)
+            # An object without a visible pixel has no center.
+            is_detected = len(rows) > 0 and random.random() < DETECTED_BOXES
+            detected.append(is_detected)
+            roi_cells.append(_center_cell(rows, columns) if is_detected else (0, 0))
+            roi_masks.append(_roi_masks(masks, int(index), random))
         roi_labels.append(example.labels[chosen])
+    per_image = (len(examples), ROIS_PER_IMAGE)
+    boxes_of_rois = torch.from_numpy(np.stack(roi_boxes).astype(np.float32))
     return DetectorBatch(
         images=torch.from_numpy(np.stack(images).astype(np.float32)),
         heatmap=torch.from_numpy(np.stack(heatmaps)),
         box=torch.from_numpy(np.stack(boxes)),
         box_weight=torch.from_numpy(np.stack(box_weights)),
         cell_labels=torch.from_numpy(np.stack(cell_labels)),
-        rois=rois,
+        rois=RoISources(
+            boxes=boxes_of_rois.reshape(*per_image, 4),
+            cells=torch.tensor(roi_cells).reshape(*per_image, 2),
+            detected=torch.tensor(detected).reshape(per_image),
+        ),
         roi_masks=torch.from_numpy(np.stack(roi_masks)),
+        roi_boxes=torch.from_numpy(np.stack(true_boxes).astype(np.float32)),
         roi_labels=torch.from_numpy(np.concatenate(roi_labels)),
     )
 
@@ -227,29 +267,47 @@ def _center_cell(rows: Int64Array, columns: Int64Array) -> tuple[int, int]:
     return int(rows[nearest]) // STRIDE, int(columns[nearest]) // STRIDE
 
 
-def _roi_target(
-    mask: _FullMask, random: np.random.Generator
-) -> tuple[Float32Array, UInt8Array]:
-    """A box with random errors, as fractions of the image, float32 [4], and the masks inside it, uint8 [3,
-    MASK_SIZE, MASK_SIZE]: visible, amodal, part number.
-    """
-    side = mask.parts.shape[0]
-    left, top, right, bottom = mask.box
+def _box_with_margin(box: tuple[int, int, int, int]) -> Float64Array:
+    left, top, right, bottom = box
     width = right - left
     height = bottom - top
-    errors = random.normal(0, BOX_ERROR, 4).clip(-MAX_BOX_ERROR, MAX_BOX_ERROR)
     margin = BOX_MARGIN * np.array([-width, -height, width, height])
-    box = np.array([left, top, right, bottom]) + margin
-    box = box + errors * [width, height, width, height]
-    # One sample in the middle of each cell of the mask.
-    steps = (np.arange(MASK_SIZE) + 0.5) / MASK_SIZE
-    x = np.floor(box[0] + (box[2] - box[0]) * steps).astype(int)
-    y = np.floor(box[1] + (box[3] - box[1]) * steps).astype(int)
-    rows_inside = (y >= 0) & (y < side)
-    columns_inside = (x >= 0) & (x < side)
-    inside = rows_inside[:, None] & columns_inside[None]
-    samples = np.ix_(y.clip(0, side - 1), x.clip(0, side - 1))
-    parts = np.where(inside, mask.parts[samples], 0)
-    visible = mask.visible[samples] & inside
-    masks = np.stack([visible, parts > 0, parts]).astype(np.uint8)
-    return (box / side).astype(np.float32), masks
+    return np.array(box) + margin
+
+
+def _move_randomly(box: Float64Array, random: np.random.Generator) -> Float64Array:
+    """A box [4] with a random error of each side."""
+    width = box[2] - box[0]
+    height = box[3] - box[1]
+    errors = random.normal(0, BOX_ERROR, 4).clip(-MAX_BOX_ERROR, MAX_BOX_ERROR)
+    moved: Float64Array = box + errors * [width, height, width, height]
+    return moved
+
+
+def _roi_masks(
+    masks: list[_FullMask], index: int, random: np.random.Generator
+) -> UInt8Array:
+    """uint8 [3, s, s] of an object: visible, part number, and what is visible of the others, some of them left out."""
+    own = masks[index]
+    others = np.zeros(own.visible.shape, np.bool_)
+    for number, mask in enumerate(masks):
+        if number != index and random.random() >= MISSED_OTHERS:
+            others |= mask.visible
+    return np.stack([own.visible, own.parts, others]).astype(np.uint8)
+
+
+def sample_masks(masks: Tensor, boxes: Tensor, cells: int) -> Tensor:
+    """Masks [k, c, s, s] inside boxes [k, 4], fractions of the image: [k, c, cells, cells], the pixel in the middle of
+    each cell, 0 outside the image.
+    """
+    side = masks.shape[2]
+    steps = (torch.arange(cells, device=boxes.device) + 0.5) / cells
+    low = boxes[:, :2, None] * side
+    high = boxes[:, 2:, None] * side
+    pixels = (low + (high - low) * steps).floor().long()
+    inside = (pixels >= 0) & (pixels < side)
+    x, y = pixels.clamp(0, side - 1).unbind(1)
+    numbers = torch.arange(len(masks), device=boxes.device)[:, None, None]
+    sampled = masks[numbers, :, y[:, :, None], x[:, None]].permute(0, 3, 1, 2)
+    inside_x, inside_y = inside.unbind(1)
+    return sampled * (inside_y[:, None, :, None] & inside_x[:, None, None])
