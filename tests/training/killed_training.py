@@ -94,7 +94,7 @@ def _train(name: str, folder: Path, log: Path, kill_at: int) -> None:
 
 
 def _kill_at_change(folder: Path, kill_at: int) -> None:
-    """Odd kill points are before a change; even ones leave a file that is opened for writing empty, as a kill does."""
+    """Odd kill points are before a change; even ones leave a file that is to be replaced empty, as a kill does."""
     inside = str(folder)
     changes = 0
 
@@ -111,7 +111,8 @@ def _kill_at_change(folder: Path, kill_at: int) -> None:
             path, _, flags = arguments
             is_written = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)
             if is_written and str(path).startswith(inside):
-                count(str(path))
+                # A file that is opened for appending keeps its content.
+                count(str(path) if flags & os.O_TRUNC else None)
         elif event in CHANGES and str(arguments[0]).startswith(inside):
             count()
 
