@@ -16,7 +16,9 @@ from maskwise.schema import (
     Prediction,
     Region,
     Sample,
+    Turn,
     attach,
+    continue_dialogue,
 )
 
 SQUARE = np.zeros((4, 6), bool)
@@ -24,6 +26,18 @@ SQUARE[1:3, 1:3] = True
 MASK = Mask.from_dense(SQUARE)
 REGION = Region(id="r", name="cup", visible=MASK, amodal=MASK)
 FOUND = PredictedRegion(visible=MASK, score=0.5, name="cup")
+
+
+def test_a_model_may_repeat_a_question_of_a_dialogue() -> None:
+    turns = [Turn(question="the cup", answer="It is the cup.")]
+    question = continue_dialogue("and the one behind it?", turns)
+    region = PredictedRegion(visible=MASK, name=question)
+    prediction = Prediction(answer=Answer(text=question), regions=[region])
+    decoded = msgspec.json.decode(msgspec.json.encode(prediction))
+    assert decoded["answer"]["text"] == "and the one behind it?"
+    assert decoded["regions"][0]["name"] == "and the one behind it?"
+    with pytest.raises(RecordError, match="expected a text, found"):
+        PredictedRegion(visible=MASK, name=3)
 
 
 def test_a_prediction_needs_no_sample_and_takes_lists() -> None:

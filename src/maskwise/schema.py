@@ -121,7 +121,7 @@ class Answer(Record, frozen=True, kw_only=True):
     phrases: tuple[Phrase, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_texts(self, self.text)
+        _convert_text(self, "text", self.text)
         _convert_items(self, "phrases", self.phrases, Phrase)
         for phrase in self.phrases:
             if not 0 <= phrase.start < phrase.stop <= len(self.text):
@@ -160,9 +160,9 @@ class Turn(Record, frozen=True, kw_only=True):
     answer: str | None = None
 
     def __post_init__(self) -> None:
-        _check_texts(self, self.question)
+        _convert_text(self, "question", self.question)
         if self.answer is not None:
-            _check_texts(self, self.answer)
+            _convert_text(self, "answer", self.answer)
 
 
 class DialogueQuestion(str):
@@ -277,6 +277,8 @@ class PredictedRegion(Record, frozen=True, kw_only=True):
         _convert_mask(self, "amodal", self.amodal)
         if self.visible is None and self.amodal is None:
             raise RecordError("a predicted region needs a visible or an amodal mask")
+        if self.name is not None:
+            _convert_text(self, "name", self.name)
         _check_score(self)
 
     @property
@@ -408,6 +410,14 @@ def _check_texts(record: Record, *values: object) -> None:
             raise RecordError(
                 f"{_label(record)}: expected a text, found {_kind(value)}"
             )
+
+
+def _convert_text(record: Record, field: str, value: object) -> None:
+    """Check a text. A model may repeat its question: a DialogueQuestion, which JSON does not know, becomes plain."""
+    if type(value) is str:
+        return
+    _check_texts(record, value)
+    force_setattr(record, field, str(value))
 
 
 def _check_mask_type(record: Record, value: object) -> None:

@@ -397,9 +397,8 @@ def test_calibration_counts_regions_by_their_score():
         region(strip(6, 8), score=0.92),
         region(strip(9, 10), score=0.05),
     ]
-    table = strict.score(
-        scoring_input([sample], [prediction("a", *regions)])
-    ).calibration
+    scores = strict.score(scoring_input([sample], [prediction("a", *regions)]))
+    table = strict.sum_calibration(scores.calibration)
     assert table[9].tolist() == pytest.approx([2, 1.87, 1, 1.0])
     assert table[0].tolist() == pytest.approx([1, 0.05, 0, 0.0])
     assert table[1:9].sum() == 0

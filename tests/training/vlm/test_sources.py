@@ -180,7 +180,7 @@ def test_an_unknown_preset_is_named_with_the_config(tmp_path: Path) -> None:
     path.write_text(f'{text}\n[sources.more.world]\nscenes = 1\npreset = "eassy"\n')
     with pytest.raises(
         ConfigError,
-        match=r"config\.toml: unknown preset 'eassy'; known: default, easy\.",
+        match=r"config\.toml: unknown preset 'eassy'; known: crowded, default, easy\.",
     ):
         read_config(path)
 
