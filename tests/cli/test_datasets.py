@@ -516,6 +516,22 @@ def test_show_draws_ground_truth_and_prediction_side_by_side(tmp_path: Path) -> 
         assert image_size(pair)[0] > 2 * single[0]
 
 
+def test_show_draws_what_score_has_read(tmp_path: Path) -> None:
+    dataset = mw.load_dataset("world")
+    whole = np.ones((dataset[0].image.height, dataset[0].image.width), bool)
+    np.savez(tmp_path / "predictions.npz", **{dataset[0].id: whole})
+    folder = tmp_path / "run"
+    mw.score(tmp_path / "predictions.npz", "world", folder, protocols="strict")
+    arguments = ["show", "world", "0", "--predictions", str(folder)]
+    pair = tmp_path / "pair.png"
+    done = CliRunner().invoke(app, [*arguments, "--out", str(pair)])
+    assert done.exit_code == 0, done.output
+    assert image_size(pair)[0] > 2 * dataset[0].image.width
+    arguments = ["show", "world", "1", "--predictions", str(folder)]
+    done = CliRunner().invoke(app, arguments)
+    assert "contains no prediction" in str(done.exception)
+
+
 def test_predictions_are_shown_for_samples_only(tmp_path: Path) -> None:
     run = tmp_path / "run"
     mw.evaluate("oracle", "world", run, limit=1, protocols="strict")

@@ -271,5 +271,5 @@ def test_what_cannot_be_explained_says_why(toy: Path, tmp_path: Path) -> None:
         tmp_path / "lisa",
     )
     assert other.exit_code == 0, other.output
-    with pytest.raises(MaskwiseError, match="unknown protocol"):
+    with pytest.raises(MaskwiseError, match="not scored under strict"):
         explain(load_run(tmp_path / "lisa"))

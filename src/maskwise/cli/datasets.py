@@ -254,11 +254,13 @@ def _select_regions(dataset: "Dataset", image_id: str, ids: str) -> "list[Region
 
 
 def _find_prediction(path: Path, sample_id: str) -> "Prediction":
-    """The prediction of a sample in a predictions.jsonl, or in that of a run folder."""
-    from maskwise.runs.files import PREDICTIONS
+    """The prediction of a sample in a predictions.jsonl, or in that of a run folder; else in what a run has scored."""
+    from maskwise.runs.files import PREDICTIONS, RUN
     from maskwise.schema import Prediction
     from maskwise.store import Log
 
+    if (path / RUN).is_file() and not (path / PREDICTIONS).is_file():
+        return _find_scored_prediction(path, sample_id)
     if path.is_dir():
         path = path / PREDICTIONS
     if not path.is_file():
@@ -269,6 +271,20 @@ def _find_prediction(path: Path, sample_id: str) -> "Prediction":
         if prediction.sample == sample_id:
             return prediction
     raise StoreError(f"{path} contains no prediction for sample {sample_id!r}")
+
+
+def _find_scored_prediction(folder: Path, sample_id: str) -> "Prediction":
+    """The prediction of a sample in the file that `maskwise score` has read, in any format."""
+    from maskwise.report.run_samples import RunSamples
+    from maskwise.runs import load_run
+
+    run = load_run(folder)
+    if sample_id not in run.ids:
+        raise UnknownNameError(f"sample of {folder}", sample_id, run.ids)
+    (scored,) = RunSamples(run, run.main_protocol(), [run.ids.index(sample_id)])
+    if scored.prediction is None:
+        raise StoreError(f"{folder} contains no prediction for sample {sample_id!r}")
+    return scored.prediction
 
 
 def _find_sample(dataset: "Dataset", key: str) -> "Sample":

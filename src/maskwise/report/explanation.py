@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from maskwise.arrays import Float64Array, Int64Array
-from maskwise.errors import ProtocolError, UnknownNameError
+from maskwise.errors import ProtocolError
 from maskwise.progress_bars import make_progress
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
@@ -157,7 +157,10 @@ def explain_run(
     data: what the run was scored on, if it is open already; else it is opened, from `paths` if it was moved.
     """
     if PROTOCOL not in run.scores.protocols:
-        raise UnknownNameError("protocol", PROTOCOL, list(run.scores.protocols))
+        raise ProtocolError(
+            f"{run.location} was not scored under {PROTOCOL}, which is what is explained: score its predictions again "
+            f"with --protocol {PROTOCOL}"
+        )
     opened = data or load_run_data(run, paths or RunPaths())
     options = run.scores.protocols[PROTOCOL].options
     with make_progress(quiet=not progress) as bars:

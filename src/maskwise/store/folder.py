@@ -117,12 +117,12 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     """Read the manifest of a dataset folder and check its schema version."""
     path = Path(folder) / MANIFEST
     if not path.is_file():
-        state = (
-            "is not finished or not a dataset: it has no"
-            if Path(folder).is_dir()
-            else "does not exist: no"
+        if not Path(folder).is_dir():
+            raise StoreError(f"{folder} does not exist: no {MANIFEST}")
+        raise StoreError(
+            f"{folder} is not finished or not a dataset: it has no {MANIFEST}. Published files become a dataset by "
+            f"`maskwise read FORMAT {folder} --out DATASET`; `maskwise ls benchmarks` and `ls formats` list the formats"
         )
-        raise StoreError(f"{folder} {state} {MANIFEST}")
     if path.stat().st_size > MAX_MANIFEST_BYTES:
         raise StoreError(
             f"{path} has {path.stat().st_size} bytes, more than the limit of {MAX_MANIFEST_BYTES}"
