@@ -367,6 +367,15 @@ def test_what_comes_with_the_package_is_known_by_name(tmp_path: Path) -> None:
     assert run("show", "world", "0", "--out", tmp_path / "a.png").exit_code == 0
 
 
+def test_show_draws_the_first_sample_where_none_is_named(
+    folder: Path, tmp_path: Path
+) -> None:
+    assert run("show", folder, "--out", tmp_path / "none.png").exit_code == 0
+    assert run("show", folder, 0, "--out", tmp_path / "first.png").exit_code == 0
+    drawn = (tmp_path / "none.png").read_bytes()
+    assert drawn == (tmp_path / "first.png").read_bytes()
+
+
 def test_show_draws_a_image_and_all_its_regions_where_there_is_no_question(
     tmp_path: Path,
 ) -> None:

@@ -53,6 +53,7 @@ def test_misspelt_choices(arguments: tuple[object, ...], meant: str) -> None:
 def test_a_value_that_resembles_no_choice_lists_the_choices() -> None:
     said = usage_error("ls", "zzzz")
     assert "'benchmarks'" in said
+    assert "Value error" not in said
     assert "Did you mean" not in said
 
 

@@ -129,7 +129,7 @@ def stats(dataset: DatasetName, as_json: AsJson = False) -> None:
 
 def show(
     dataset: DatasetName,
-    sample: SampleKey,
+    sample: SampleKey = "0",
     *,
     out: Annotated[Path, typer.Option(help="The image to write.")] = Path("sample.png"),
     mask_type: Annotated[

@@ -28,7 +28,8 @@ class HelpfulCommand(TyperCommand):
         try:
             extra = super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            error.message += nearest_choice(error.message)
+            message = error.message.removeprefix("Value error, ")  # pydantic's, for a Literal
+            error.message = message + nearest_choice(message)
             raise
         if extra and not ctx.resilient_parsing:
             hint = repeated_option(self.get_params(ctx), given, extra[0])
