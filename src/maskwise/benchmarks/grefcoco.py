@@ -32,7 +32,7 @@ from maskwise.formats.coco_file import (
     read_licenses,
 )
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext
 from maskwise.schema import ImageInfo
 
@@ -84,13 +84,7 @@ def _by_image(
     by_image: dict[Id, list[GrefReference]] = defaultdict(list)
     for position, raw in enumerate(records):
         name = f"[{position}]"
-        reference = decode_record(
-            raw,
-            GrefReference,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=name,
-        )
+        reference = context.decode(raw, GrefReference, record=name)
         if reference is not None and reference.split == context.split:
             by_image[reference.image_id].append(reference)
     return by_image

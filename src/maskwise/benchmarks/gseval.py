@@ -20,7 +20,7 @@ from maskwise.formats.annotations import (
 )
 from maskwise.formats.coco_file import Id
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_text
+from maskwise.formats.json_files import read_text
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.segmentations import CocoRle
 
@@ -47,13 +47,7 @@ def read(context: ReadContext) -> AnnotatedImages:
     for number, line in enumerate(read_text(context.annotations).splitlines(), 1):
         if not line.strip():
             continue
-        row = decode_record(
-            line,
-            GsevalRow,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=f"line {number}",
-        )
+        row = context.decode(line, GsevalRow, record=f"line {number}")
         if row is not None:
             by_image[row.image_path].append(row)
     annotations = _image_annotations(context, by_image)

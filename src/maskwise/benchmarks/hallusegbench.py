@@ -21,7 +21,7 @@ from maskwise.formats.annotations import (
     decode_annotations,
 )
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.mask_images import read_mask_image
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.images import resolve_inside
@@ -40,13 +40,7 @@ def read(
     fields = []
     for position, raw in enumerate(records):
         record = f"[{position}]"
-        entry = decode_record(
-            raw,
-            dict[str, Any],
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        entry = context.decode(raw, dict[str, Any], record=record)
         if entry is not None:
             fields.append((record, entry))
     if fields and label not in fields[0][1]:

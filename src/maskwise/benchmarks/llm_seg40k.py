@@ -16,7 +16,7 @@ from maskwise.formats.annotations import (
     decode_annotations,
 )
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.segmentations import CocoRle
 from maskwise.schema import Answer
@@ -50,13 +50,7 @@ def _image_annotations(
     context: ReadContext, entries: dict[str, msgspec.Raw]
 ) -> Iterator[ImageAnnotation]:
     for name, raw in entries.items():
-        entry = decode_record(
-            raw,
-            LlmSegImage,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=name,
-        )
+        entry = context.decode(raw, LlmSegImage, record=name)
         if entry is None or not entry.qa_pairs:
             continue
         size = entry.qa_pairs[0].rle_seg.size

@@ -22,7 +22,7 @@ from maskwise.formats.annotations import (
     decode_annotations,
 )
 from maskwise.formats.answer_phrases import find_wholes, parse_answer
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.region_collector import RegionCollector
 from maskwise.schema import Answer
@@ -89,9 +89,7 @@ def _image_annotations(
     times: Counter[str] = Counter()
     for position, raw in enumerate(records):
         name = f"[{position}]"
-        record = decode_record(
-            raw, kind, diagnostics=context.diagnostics, file=context.file, record=name
-        )
+        record = context.decode(raw, kind, record=name)
         if record is None:
             continue
         if len(record.answers) != len(record.questions):
@@ -137,13 +135,7 @@ def _questions(
 ) -> Iterator[QuestionAnnotation]:
     for number, (question, raw) in enumerate(zip(record.questions, record.answers)):
         where = f"{name}, answers[{number}]"
-        listed = decode_record(
-            raw,
-            _list_of(kind),
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=where,
-        )
+        listed = context.decode(raw, _list_of(kind), record=where)
         if listed is None:
             continue
         ids = tuple(

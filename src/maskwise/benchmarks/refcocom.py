@@ -22,7 +22,7 @@ from maskwise.formats.annotations import (
 )
 from maskwise.formats.coco_file import Id
 from maskwise.formats.file_layout import FileLayout, Size
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.mask_images import read_mask_image
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.images import check_relative
@@ -59,13 +59,7 @@ def read(context: ReadContext) -> AnnotatedImages:
     by_image: dict[str, list[RefCocomSegment]] = defaultdict(list)
     for position, raw in enumerate(read_json(context.annotations, list[msgspec.Raw])):
         name = f"[{position}]"
-        segment = decode_record(
-            raw,
-            RefCocomSegment,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=name,
-        )
+        segment = context.decode(raw, RefCocomSegment, record=name)
         if segment is not None:
             by_image[segment.img_name].append(segment)
     return AnnotatedImages(

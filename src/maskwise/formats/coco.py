@@ -32,7 +32,7 @@ from maskwise.formats.coco_file import (
     read_licenses,
 )
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.schema import ImageInfo
 
@@ -94,13 +94,7 @@ def read_images(
     images: dict[Id, CocoImage] = {}
     for position, raw in enumerate(records):
         record = f"images[{position}]"
-        image = decode_record(
-            raw,
-            CocoImage,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        image = context.decode(raw, CocoImage, record=record)
         if image is not None and image.id in images:
             context.skip(
                 "duplicate image id", record, expected="a unique id", found=image.id
@@ -141,9 +135,7 @@ def read_entries(
     seen: set[Id] = set()
     for position, raw in enumerate(records):
         record = f"annotations[{position}]"
-        entry = decode_record(
-            raw, kind, diagnostics=context.diagnostics, file=context.file, record=record
-        )
+        entry = context.decode(raw, kind, record=record)
         if entry is None:
             continue
         if entry.image_id not in images:

@@ -41,7 +41,6 @@ from maskwise.formats.exported_dataset import (
     without_masks,
     write_image,
 )
-from maskwise.formats.json_files import decode_record
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.masks import Mask, Masks
 from maskwise.schema import ImageInfo, Region
@@ -242,8 +241,6 @@ def _decode(
     """The entries of a section with their positions; invalid ones are skipped."""
     for number, raw in enumerate(raws):
         record = f"{section}[{number}]"
-        entry = decode_record(
-            raw, kind, diagnostics=context.diagnostics, file=context.file, record=record
-        )
+        entry = context.decode(raw, kind, record=record)
         if entry is not None:
             yield record, entry

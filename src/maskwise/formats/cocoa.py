@@ -29,7 +29,7 @@ from maskwise.formats.annotations import (
 from maskwise.formats.coco import locate_coco_image, read_entries, read_images
 from maskwise.formats.coco_file import CocoEntry, read_licenses
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext
 
 LOADER = "tests of the COCOA loader shunk031/COCOA"
@@ -109,13 +109,7 @@ def _regions(
 ) -> Iterator[tuple[int, CocoaRegion]]:
     for position, raw in enumerate(annotation.regions):
         record = f"annotation {annotation.id}, regions[{position}]"
-        region = decode_record(
-            raw,
-            CocoaRegion,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        region = context.decode(raw, CocoaRegion, record=record)
         if region is not None:
             yield position, region
 

@@ -21,7 +21,7 @@ from maskwise.formats.annotations import (
 from maskwise.formats.coco_export import write_json
 from maskwise.formats.exported_dataset import export_images, split_name, write_image
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.segmentations import CocoRle
 from maskwise.formats.written_losses import Losses, requested_mask
@@ -65,13 +65,7 @@ def _image_annotations(
 ) -> Iterator[ImageAnnotation]:
     for position, raw in enumerate(records):
         record = f"[{position}]"
-        entry = decode_record(
-            raw,
-            GcgImage,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        entry = context.decode(raw, GcgImage, record=record)
         if entry is None:
             continue
         sizes = [

@@ -43,7 +43,7 @@ from maskwise.formats.exported_dataset import (
     write_image,
 )
 from maskwise.formats.file_layout import FileLayout, Size
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.masks import Mask
 from maskwise.schema import Region
@@ -200,13 +200,7 @@ def _image_annotations(
 ) -> Iterator[ImageAnnotation]:
     for number, raw in enumerate(tasks):
         record = f"[{number}]"
-        task = decode_record(
-            raw,
-            LabelStudioTask,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        task = context.decode(raw, LabelStudioTask, record=record)
         if task is None:
             continue
         fields = task.data.maskwise
@@ -245,13 +239,7 @@ def _results(
     )
     for number, raw in enumerate(annotation.result):
         where = f"{record}, result[{number}]"
-        brush = decode_record(
-            raw,
-            BrushResult,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=where,
-        )
+        brush = context.decode(raw, BrushResult, record=where)
         if brush is None:
             continue
         try:

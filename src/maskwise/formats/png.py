@@ -35,7 +35,7 @@ from maskwise.formats.exported_dataset import (
     write_image,
 )
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.mask_images import read_mask_image
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.images import resolve_inside
@@ -114,13 +114,7 @@ def _image_annotations(
 ) -> Iterator[ImageAnnotation]:
     for number, raw in enumerate(index.images):
         record = f"images[{number}]"
-        entry = decode_record(
-            raw,
-            PngImage,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        entry = context.decode(raw, PngImage, record=record)
         if entry is None:
             continue
         image = locate_image(

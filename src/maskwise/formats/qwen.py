@@ -28,7 +28,7 @@ from maskwise.formats.answer_boxes import box_mask, scaled_boxes
 from maskwise.formats.coco_export import write_json
 from maskwise.formats.exported_dataset import export_images, write_image
 from maskwise.formats.file_layout import FileLayout, Size
-from maskwise.formats.json_files import BROKEN, decode_record, read_json
+from maskwise.formats.json_files import BROKEN, read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.written_losses import Losses, requested_mask
 from maskwise.schema import Sample
@@ -157,13 +157,7 @@ def _image_annotations(
     """One image per entry; an image with several questions has several entries."""
     for position, raw in enumerate(records):
         record = f"[{position}]"
-        entry = decode_record(
-            raw,
-            QwenEntry,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        entry = context.decode(raw, QwenEntry, record=record)
         if entry is None:
             continue
         try:

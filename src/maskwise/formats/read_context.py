@@ -1,14 +1,18 @@
 """What a reader is given: the annotations of one split, the folders of its images, and where diagnostics go."""
 
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 import msgspec
 
 from maskwise.errors import ImageError
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.file_layout import Size
+from maskwise.formats.json_files import decode_record
 from maskwise.images import MAX_PIXELS, check_relative, image_size, resolve_inside
 from maskwise.schema import ImageInfo
+
+T = TypeVar("T")
 
 
 class ReadContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +32,14 @@ class ReadContext(msgspec.Struct, frozen=True, kw_only=True):
     def file(self) -> str:
         """The annotation file's name, for diagnostics."""
         return self.annotations.name
+
+    def decode(
+        self, raw: bytes | msgspec.Raw, type: type[T], *, record: str
+    ) -> T | None:
+        """A record of the annotation file, or None and a diagnostic if its fields have other types."""
+        return decode_record(
+            raw, type, diagnostics=self.diagnostics, file=self.file, record=record
+        )
 
     def skip(self, reason: str, record: str, *, expected: str, found: object) -> None:
         """Report a record of the annotation file that is not used."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maskwise.errors import FormatError, MaskError
-from maskwise.formats.json_files import decode_json, decode_record, read_text
+from maskwise.formats.json_files import decode_json, read_text
 from maskwise.formats.matrix_columns import decode_matrix, is_matrix_type
 from maskwise.formats.read_context import ReadContext
 
@@ -52,13 +52,7 @@ def _read_json(
         if lines and not bytes(raw).strip():
             continue
         position = f"line {number + 1}" if lines else f"[{number}]"
-        fields = decode_record(
-            raw,
-            dict[str, Any],
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=position,
-        )
+        fields = context.decode(raw, dict[str, Any], record=position)
         if fields is not None:
             yield FileRecord(position, fields)
 

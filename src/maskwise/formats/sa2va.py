@@ -22,7 +22,7 @@ from maskwise.formats.annotations import (
 from maskwise.formats.coco_export import write_json
 from maskwise.formats.exported_dataset import export_images, write_image
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.written_losses import Losses, merge_masks, requested_masks
 from maskwise.store import Dataset
@@ -73,13 +73,7 @@ def _image_annotations(
 ) -> Iterator[ImageAnnotation]:
     for position, raw in enumerate(records):
         record = f"[{position}]"
-        entry = decode_record(
-            raw,
-            Sa2vaImage,
-            diagnostics=context.diagnostics,
-            file=context.file,
-            record=record,
-        )
+        entry = context.decode(raw, Sa2vaImage, record=record)
         if entry is None:
             continue
         if len(entry.mask) != len(entry.text):
