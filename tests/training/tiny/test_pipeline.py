@@ -155,6 +155,22 @@ def test_export_needs_the_folder_of_a_finished_run(run: Path, tmp_path: Path) ->
         load_trained(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b'{"seed": 1, "wor', b"\xff\xfe", b'{"seed": "one"}', b"[" * 5000]
+)
+def test_a_damaged_config_of_a_run_is_named_with_what_to_do(
+    content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    with pytest.raises(MaskwiseError) as failed:
+        load_trained(tmp_path)
+    message = str(failed.value)
+    assert message.startswith(f"{path} is damaged: ")
+    assert "as `maskwise train` wrote it" in message
+    assert "restore the file" in message
+
+
 def test_export_command_writes_the_networks_of_a_run(run: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(
         app, ["export", str(run / "run"), "--out", str(tmp_path), "--json"]

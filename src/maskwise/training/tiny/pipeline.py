@@ -128,13 +128,18 @@ def load_trained(
     folder: Path, checkpoint: int | str | None = None
 ) -> tuple[TwoStageDetector, Grounder]:
     """The networks of a run. checkpoint: of the last stage, as for `find_stage_weights`; those before are finished."""
-    if not (folder / "config.json").exists():
+    path = folder / "config.json"
+    if not path.exists():
         raise MaskwiseError(
             f"{folder} has no config.json; expected a folder that `maskwise train` wrote"
         )
-    config = msgspec.json.decode(
-        (folder / "config.json").read_bytes(), type=TrainingConfig
-    )
+    try:
+        config = msgspec.json.decode(path.read_bytes(), type=TrainingConfig)
+    except (OSError, ValueError, RecursionError) as error:
+        raise MaskwiseError(
+            f"{path} is damaged: {error}; expected the config of a run of `tiny`, as `maskwise train` wrote it; "
+            "restore the file, or repeat the run in another folder"
+        ) from error
     detector, grounder = initial_networks(config.init)
     stages = list(config.stages())
     for name in stages:
