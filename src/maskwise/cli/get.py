@@ -75,7 +75,7 @@ def get(
     Names the license first; one that is not permissive has to be accepted. Files are kept in $MASKWISE_WEIGHTS and
     $MASKWISE_DATA, or in ~/.cache/maskwise. Without a name it lists what there is.
 
-    `maskwise get photo` fetches all that the model photo needs.
+    `maskwise get photo` fetches all that the model photo needs, `maskwise get clip` what its option labels=clip needs.
 
     Example: maskwise get photo
     """
@@ -171,12 +171,12 @@ def _find_exporter(downloads: "Sequence[Download]") -> "Exporter | None":
     if not missing:
         return None
     try:
-        from maskwise.training.mobile_sam.weights_export import export_file
+        from maskwise.training.weights_exports import export_weights
     except ImportError as error:
         raise MissingDependencyError(
             f"the export of {missing[0]}", error.name or "torch", extra="train"
         ) from None
-    return export_file
+    return export_weights
 
 
 def _print_downloads(*, as_json: bool) -> None:
@@ -204,7 +204,8 @@ def _print_downloads(*, as_json: bool) -> None:
     console.print(
         "verified: downloaded and compared with a known sha256. unverified: its sha256 is not known. "
         "by hand: `maskwise get NAME` says what to fetch from where. exported: made from the authors' checkpoint, "
-        "which is verified. `maskwise get photo` fetches all files of the model photo."
+        "which is verified. `maskwise get photo` fetches all files of the model photo, `maskwise get clip` those of "
+        "its option labels=clip."
     )
     console.print(
         f"weights are kept in {escape(str(weights_folder()))}", soft_wrap=True

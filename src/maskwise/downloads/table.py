@@ -17,9 +17,14 @@ GROUPS = {
         "u2netp.onnx",
         "mobile_sam_encoder.onnx",
         "mobile_sam_decoder.onnx",
-    )
+    ),
+    "clip": (
+        "bpe_simple_vocab_16e6.txt.gz",
+        "clip_image.onnx",
+        "clip_text.onnx",
+    ),
 }
-"""Downloads that are fetched together: what a model needs."""
+"""Downloads that are fetched together: what a model, or an option of it, needs."""
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]

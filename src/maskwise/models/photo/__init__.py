@@ -13,6 +13,8 @@ detector        YOLOX: boxes of the 80 COCO categories
 saliency        what stands out
 proposals       masks of whatever can be found in an image
 encoded_photo   an image with its embedding and proposals; visible and amodal masks on demand
+clip            CLIP: images and texts as vectors; clip_tokenizer makes tokens of texts
+open_labels     proposals labelled with any words, an optional stage
 choice          the interface of choosers
 match           the offline chooser; vocabulary, relations and colors are what it knows
 question        what a question asks for; remarks, clause, nouns and modifiers are its steps

@@ -17,6 +17,7 @@ from maskwise.models.photo.completion import (
     hides,
     order_probability,
 )
+from maskwise.models.photo.open_labels import OpenLabeler, select_labelled
 from maskwise.models.photo.proposals import (
     Proposal,
     ProposalNetworks,
@@ -39,15 +40,20 @@ MAX_SHARED = 0.3
 
 
 class EncodedPhoto:
-    """An image that was encoded once. Questions about it need no further encoding."""
+    """An image that was encoded once. Questions about it need no further encoding.
+
+    labeler: labels proposals with any words; None where that is not wanted.
+    """
 
     def __init__(
         self,
         image: Image.Image,
         networks: ProposalNetworks,
         completion: CompletionNetwork,
+        labeler: OpenLabeler | None = None,
     ) -> None:
         self.image = image
+        self.labeler = labeler
         self.networks = networks
         self.completion = completion
         self.embedding = networks.sam.encode(image)
@@ -60,6 +66,7 @@ class EncodedPhoto:
         self._looked_inside: set[int] = set()
         self._front: dict[tuple[int, int], float | None] = {}
         self._masks: dict[tuple[int, ...], tuple[Mask, Mask]] = {}
+        self._vectors: list[Float32Array] = []
 
     def look_around(self) -> None:
         """Add the proposals of a grid of points, once. Choosers call it that choose among all that can be found."""
@@ -97,6 +104,28 @@ class EncodedPhoto:
         if region not in self._looked_inside:
             self._looked_inside.add(region)
             add_parts(self.proposals, self.networks.sam, self.embedding, region)
+
+    def label(
+        self, name: str, among: Collection[int] | None = None
+    ) -> dict[int, float]:
+        """The positions of the proposals that the labeler calls by a name, with its probability; empty without one.
+
+        among: the positions that may have the label; None for all.
+        """
+        if self.labeler is None or not self.proposals:
+            return {}
+        # Proposals are only ever appended: what was embedded before keeps its position.
+        boxes = [proposal.box for proposal in self.proposals[len(self._vectors) :]]
+        if boxes:
+            self._vectors += list(self.labeler.embed_boxes(self.image, boxes))
+        rows = list(range(len(self.proposals)) if among is None else among)
+        if not rows:
+            return {}
+        vectors = np.stack([self._vectors[row] for row in rows])
+        probabilities = self.labeler.probabilities(vectors, name)
+        masks = [self.proposals[row].inside for row in rows]
+        labelled = select_labelled(probabilities, masks)
+        return {rows[place]: probability for place, probability in labelled.items()}
 
     def masks(self, regions: tuple[int, ...]) -> tuple[Mask, Mask]:
         """The refined visible mask of a proposal, or of several as one region, and the completed amodal one, which

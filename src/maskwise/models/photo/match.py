@@ -3,6 +3,8 @@
 It knows the 80 categories of COCO, words for them, kinds of things ("animal"), what they are for, positions, sizes,
 colors and simple relations. It does not reason. When nothing matches it says so and lists what it can find. Where a
 question takes a target for granted and no word tells which, it guesses what stands out, and says that this is a guess.
+
+Where the photo has a labeler, nouns that are in no table are looked for among all proposals, by their words.
 """
 
 from collections import Counter
@@ -95,7 +97,11 @@ class MatchChooser:
 
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order."""
-        return [self._choose(photo, parse_question(question)) for question in questions]
+        open_nouns = photo.labeler is not None
+        return [
+            self._choose(photo, parse_question(question, open_nouns=open_nouns))
+            for question in questions
+        ]
 
     def _choose(self, photo: EncodedPhoto, question: ParsedQuestion) -> Choice:
         for noun in _mentioned_nouns(question):
@@ -104,7 +110,11 @@ class MatchChooser:
                 noun.count or MAX_LOOKED_FOR,
                 at_least=noun.count if noun.numbered and noun.count else 1,
             )
+        open_labels = _find_open_labels(photo, question)
         scores = category_scores(photo.proposals, self.min_score)
+        for name, labelled in open_labels.items():
+            for row, probability in labelled.items():
+                scores[row][name] = probability
         excluded = _excluded(photo, scores, question)
         phrases = []
         remarks = []
@@ -130,13 +140,16 @@ class MatchChooser:
     def _choose_part(
         self, photo: EncodedPhoto, target: NounPhrase, owners: list[int]
     ) -> Choice:
-        """Parts have no detector. A proposal inside the whole may be the part, which is a guess."""
-        if self.guess:
+        """Parts have no detector. A proposal inside the whole may be the part: the labeler tells, or it is a guess."""
+        if self.guess or photo.labeler is not None:
             for owner in owners:
                 photo.look_inside(owner)
         scores = category_scores(photo.proposals, self.min_score)
         whole = f"the {target.text}"
         part = f"the {target.part} of {whole}"
+        labelled = _labelled_parts(photo, owners, to_singular(target.part or ""))
+        if labelled:
+            return Choice(f"It is {part}.", (ChosenPhrase(part, tuple(labelled)),))
         regions = find_part(photo, scores, owners, target.part or "")
         if self.guess and regions:
             return Choice(
@@ -146,6 +159,38 @@ class MatchChooser:
         return Choice(
             f"I know whole objects, not their parts such as {part}. I can find {whole}."
         )
+
+
+def _find_open_labels(
+    photo: EncodedPhoto, question: ParsedQuestion
+) -> dict[str, dict[int, float]]:
+    """For every noun of a question that is in no table the proposals it labels, with probabilities."""
+    names: set[str] = set()
+    for noun in _mentioned_nouns(question):
+        names |= noun.categories - _known_categories()
+    if names:
+        photo.look_around()
+    return {name: photo.label(name) for name in sorted(names)}
+
+
+@cache
+def _known_categories() -> frozenset[str]:
+    return frozenset(COCO_CATEGORIES)
+
+
+def _labelled_parts(photo: EncodedPhoto, owners: Sequence[int], part: str) -> list[int]:
+    """The likeliest part of this name inside each owner, where the labeler finds one."""
+    parts = []
+    for owner in owners:
+        inside = [
+            row
+            for row in range(len(photo.proposals))
+            if _is_inside(photo.proposals[row], photo.proposals[owner])
+        ]
+        labelled = photo.label(part, among=inside)
+        if labelled:
+            parts.append(max(labelled, key=lambda row: labelled[row]))
+    return parts
 
 
 class _Selection(NamedTuple):
@@ -290,7 +335,8 @@ def categories_for_use(words: frozenset[str], present: set[str]) -> set[str]:
 def _use_score(category: str, words: frozenset[str]) -> float:
     """Words of uses whose words all occur in the question; a use that several categories share says less."""
     score = 0.0
-    for use in _uses()[category]:
+    # What only the labeler knows has no uses.
+    for use in _uses().get(category, ()):
         if all(is_form_among(word, words) for word in use):
             score += len(use) / _categories_with_use()[use]
     return score
@@ -547,15 +593,19 @@ def find_part(
         whole = photo.proposals[owner]
         fits = {}
         for row, proposal in enumerate(photo.proposals):
-            shared = int((proposal.inside & whole.inside).sum())
-            is_inside = shared >= MIN_INSIDE * proposal.pixels
-            is_part = proposal.pixels <= MAX_PART * whole.pixels
             is_other_object = max(scores[row].values(), default=0.0) >= SURE_SCORE
-            if is_inside and is_part and not is_other_object:
+            if _is_inside(proposal, whole) and not is_other_object:
                 fits[row] = proposal.score * _place_fit(proposal, whole, place)
         if fits:
             regions.append(max(fits, key=lambda row: fits[row]))
     return regions
+
+
+def _is_inside(part: Proposal, whole: Proposal) -> bool:
+    """Whether a proposal may be a part of another one."""
+    shared = int((part.inside & whole.inside).sum())
+    lies_inside = shared >= MIN_INSIDE * part.pixels
+    return lies_inside and part.pixels <= MAX_PART * whole.pixels
 
 
 def _place_fit(part: Proposal, whole: Proposal, place: PartPlace) -> float:

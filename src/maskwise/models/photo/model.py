@@ -9,12 +9,14 @@ from PIL import Image
 from maskwise.errors import ModelError
 from maskwise.language.intent import classify_intent, hash_classifier
 from maskwise.models.photo.choice import Choice, Chooser, ChosenPhrase
+from maskwise.models.photo.clip import Clip
 from maskwise.models.photo.completion import CompletionNetwork, OnnxCompletionNetwork
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.match import MatchChooser
+from maskwise.models.photo.open_labels import OpenLabeler
 from maskwise.models.photo.proposals import ProposalNetworks
 from maskwise.models.photo.vlm import VlmChooser, find_price
-from maskwise.models.photo.weights import load_networks
+from maskwise.models.photo.weights import load_clip, load_networks
 from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction
 from maskwise.writers import SendLimits, open_client
 
@@ -23,7 +25,10 @@ DEFAULT_LEDGER = "photo_ledger.sqlite"
 
 
 class Photo:
-    """A predictor made of pretrained networks, the completion network and a chooser."""
+    """A predictor made of pretrained networks, the completion network and a chooser.
+
+    labeler: labels proposals with words that the detector does not know; None for no such labels.
+    """
 
     name = "photo"
 
@@ -32,10 +37,12 @@ class Photo:
         networks: ProposalNetworks,
         completion: CompletionNetwork,
         chooser: Chooser,
+        labeler: OpenLabeler | None = None,
     ) -> None:
         self.networks = networks
         self.completion = completion
         self.chooser = chooser
+        self.labeler = labeler
         # A network that a test or a user supplies need not have a hash: then the run records none.
         completion_hash = getattr(completion, "hash", None)
         self.weights_hash = None
@@ -45,6 +52,8 @@ class Photo:
         self.config: dict[str, object] = {"chooser": chooser.name}
         if isinstance(chooser, MatchChooser):
             self.config["guess"] = chooser.guess
+        if labeler is not None:
+            self.config["labels"] = labeler.name
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
@@ -53,7 +62,8 @@ class Photo:
     def encode(self, image: Image.Image) -> "PhotoQuestions":
         """Encode an image and find its proposals; questions about it are then cheap."""
         return PhotoQuestions(
-            EncodedPhoto(image, self.networks, self.completion), self.chooser
+            EncodedPhoto(image, self.networks, self.completion, self.labeler),
+            self.chooser,
         )
 
     def close(self) -> None:
@@ -137,20 +147,36 @@ def load(
     threads: int | None = None,
     *,
     guess: bool = True,
+    labels: str | None = None,
 ) -> Photo:
     """The model for photographs.
 
     chooser: `match`, which works offline, `vlm:anthropic/MODEL` or `vlm:openai/MODEL`. base_url: of an endpoint that
     speaks OpenAI's interface. ledger: the file that records every call to a language model, so that none is paid for
     twice. budget: US dollars that all calls of the ledger may cost. guess: whether `match` returns the most plausible
-    region, called a guess, for a question that takes a target for granted and that it cannot read.
+    region, called a guess, for a question that takes a target for granted and that it cannot read. labels: `clip`, to
+    let `match` find things that have no COCO category by their names.
     """
     chosen = make_chooser(
         chooser, base_url=base_url, ledger=ledger, budget=budget, guess=guess
     )
     return Photo(
-        load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), chosen
+        load_networks(threads=threads),
+        OnnxCompletionNetwork(threads=threads),
+        chosen,
+        make_labeler(labels, threads=threads),
     )
+
+
+def make_labeler(
+    labels: str | None, *, threads: int | None = None
+) -> OpenLabeler | None:
+    """What labels proposals with any words: `clip`, or None for nothing."""
+    if labels is None:
+        return None
+    if labels != Clip.name:
+        raise ModelError(f"labels {labels!r}: expected `{Clip.name}`")
+    return OpenLabeler(load_clip(threads=threads))
 
 
 def make_chooser(

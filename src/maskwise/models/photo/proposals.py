@@ -159,16 +159,18 @@ def add_points(
     embedding: ImageEmbedding,
     prompts: int,
 ) -> None:
-    """Add what a grid of points prompts, and keep the best MAX_PROPOSALS.
+    """Add what a grid of points prompts, the best up to MAX_PROPOSALS in all. Earlier proposals keep their positions.
 
     prompts: how many the proposals took; the points take the rest of MAX_PROMPTS.
     """
+    earlier = len(proposals)
     # The points depend on the proposals that were made before, so that they are drawn one by one.
     points = _grid_points(proposals, embedding.size)
     for point in itertools.islice(points, max(0, MAX_PROMPTS - prompts)):
         for candidate in _point_proposals(sam, embedding, point):
             add_proposal(proposals, candidate)
-    proposals[:] = _limit(proposals)
+    surplus = len(proposals) - max(MAX_PROPOSALS, earlier)
+    proposals[earlier:] = _without_worst(proposals[earlier:], surplus)
 
 
 def find_hiding(
@@ -220,13 +222,11 @@ def _disc(shape: tuple[int, ...], row: int, column: int, radius: float) -> BoolA
     return disc
 
 
-def _limit(proposals: list[Proposal]) -> list[Proposal]:
-    """At most MAX_PROPOSALS, in their order: of the points those with the best scores."""
-    surplus = max(0, len(proposals) - MAX_PROPOSALS)
-    points = [proposal for proposal in proposals if proposal.source == "grid"]
-    points.sort(key=lambda proposal: -proposal.score)
-    dropped = points[len(points) - surplus :]
-    return [proposal for proposal in proposals if proposal not in dropped]
+def _without_worst(proposals: list[Proposal], surplus: int) -> list[Proposal]:
+    """The proposals in their order, without the `surplus` of them with the lowest scores."""
+    by_score = sorted(proposals, key=lambda proposal: -proposal.score)
+    kept = by_score[: len(proposals) - max(0, surplus)]
+    return [proposal for proposal in proposals if proposal in kept]
 
 
 def add_proposal(proposals: list[Proposal], candidate: Proposal) -> None:

@@ -39,7 +39,7 @@ from maskwise.models.photo.modifiers import (
     is_modifier,
     read_modifiers,
 )
-from maskwise.models.photo.nouns import ONE, PIECES, find_nouns
+from maskwise.models.photo.nouns import ONE, PIECES, find_nouns, find_open_nouns
 from maskwise.models.photo.remarks import find_remarks
 
 Relation = Literal[
@@ -166,8 +166,11 @@ class ParsedQuestion:
     presupposes: bool
 
 
-def parse_question(text: str) -> ParsedQuestion:
-    """Find what the tables of this module and the vocabulary know in a question; nothing in an empty one."""
+def parse_question(text: str, *, open_nouns: bool = False) -> ParsedQuestion:
+    """Find what the tables of this module and the vocabulary know in a question; nothing in an empty one.
+
+    open_nouns: words that are in no table are categories too, where the grammar takes them for nouns.
+    """
     words: set[str] = set()
     mentioned: set[str] = set()
     for sentence in split_sentences(text):
@@ -177,7 +180,7 @@ def parse_question(text: str) -> ParsedQuestion:
 
     # Other sentences tell a story: only their words count, for what the thing is used for.
     tokens = asking_sentence(split_sentences(text, find_remarks(text)))
-    clause = _Clause(text, tokens)
+    clause = _Clause(text, tokens, open_nouns=open_nouns)
     clause.read()
     return ParsedQuestion(
         targets=tuple(clause.targets),
@@ -204,10 +207,13 @@ class _Clause:
     tokens: its words. nouns: those of them that name something. breaks: places before which a phrase ends.
     """
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token], *, open_nouns: bool) -> None:
         self.tokens = tokens
         self.words = [token.word for token in tokens]
         self.nouns = find_nouns(tokens)
+        if open_nouns:
+            self.nouns += find_open_nouns(text, tokens, self.nouns)
+            self.nouns.sort(key=lambda noun: noun.start)
         self.breaks = {
             place
             for place in range(1, len(tokens))
