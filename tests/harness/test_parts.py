@@ -87,7 +87,10 @@ def test_views_of_a_dataset_are_refused(folder: Path) -> None:
 def test_two_predictions_for_a_sample_are_refused(folder: Path, tmp_path: Path) -> None:
     line = (folder / "run" / "predictions.jsonl").read_bytes().splitlines()[0]
     (tmp_path / "twice.jsonl").write_bytes(line + b"\n" + line + b"\n")
-    with pytest.raises(MaskwiseError, match="two predictions"):
+    sample = msgspec.json.decode(line)["sample"]
+    ends = len(line) + 1
+    expected = f"two predictions for sample '{sample}', in bytes 0 to {ends} and {ends} to {2 * ends}"
+    with pytest.raises(MaskwiseError, match=expected):
         score(tmp_path / "twice.jsonl", folder / "scenes", parts=2, progress=False)
 
 

@@ -474,6 +474,27 @@ def test_masks_lie_in_the_mapped_file(
     assert pa.total_allocated_bytes() - allocated < 10_000
 
 
+@pytest.mark.parametrize("rows", [2, 100])
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_masks_of_some_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, suffix: str
+) -> None:
+    """Whichever rows are taken, first or last, in whatever order, they are those of the whole column."""
+    monkeypatch.setattr(writer_module, "FLUSH_ROWS", rows)
+    folder = write(tmp_path / "tiny")
+    if suffix == "parquet":
+        Dataset.open(folder).to_parquet(tmp_path / "parquet")
+        folder = tmp_path / "parquet"
+    count = len(Dataset.open(folder).regions)
+    whole = Dataset.open(folder).regions
+    for taken in ([], [0], [count - 1], [1, 0], [2, 2], range(1, count), range(count)):
+        wanted = np.array(taken, np.int32)
+        for kind in ("visible", "amodal", "overlap"):
+            column = Dataset.open(folder).regions.take_masks(kind, wanted)
+            assert column.masks == whole.masks(kind).masks[wanted]
+            assert np.array_equal(column.present, whole.masks(kind).present[wanted])
+
+
 def test_columns_of_one_batch_share_memory(folder: Path) -> None:
     dataset = Dataset.open(folder)
     mapped = dataset.samples.mapped

@@ -1,12 +1,11 @@
-"""Score predictions in parts, in a third of the memory of all at once, here or on Ray.
+"""Score predictions in parts, in a fraction of the memory of all at once, here or on Ray.
 
     result = compute_scores_in_parts(path, dataset, ["strict"], parts=50)
 
 A part is consecutive questions, with all those of its images. Each part is read and scored by itself, in one process
-after the other or by workers of Ray. What remains of it are the columns of its questions, which are kept in a temporary
-file; they are joined in the order of the dataset, and intervals and slices are computed from the whole. So the scores
-are those of `compute_scores`, digit for digit. Joining takes most memory: 1.6 KB for each question under all
-protocols.
+after the other or by workers of Ray. What remains of it are the columns of its questions. These are joined in the order
+of the dataset, and intervals and slices are computed from the whole. So the scores are those of `compute_scores`, digit
+for digit. The columns are in temporary files that are mapped: the system can take their memory for other things.
 
 Values that are no sums over questions need all predictions at once (average precision, running float32 sums): such
 protocols are refused. There is no ladder.
@@ -21,14 +20,22 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from maskwise.arrays import BoolArray, Float64Array, Int8Array, Int64Array
+from maskwise.arrays import (
+    BoolArray,
+    Float64Array,
+    Int8Array,
+    Int64Array,
+    NumberArray,
+)
+from maskwise.arrow import arrow_to_numpy
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import ProtocolError, StoreError
 from maskwise.harness.scoring import ScoreResult, summarize_scores
 from maskwise.predictions import LoadedPredictions
 from maskwise.predictions.jsonl import find_lines, read_lines
-from maskwise.predictions.loaded import no_masks
 from maskwise.protocols import (
     GroundTruth,
     Protocol,
@@ -37,11 +44,11 @@ from maskwise.protocols import (
     find_protocol,
 )
 from maskwise.protocols import concat as concat_scores
-from maskwise.protocols.columns import encode_strings
-from maskwise.protocols.metrics import share_columns
+from maskwise.protocols.columns import encode_strings, no_masks
+from maskwise.protocols.metrics import Join, share_columns
 from maskwise.protocols.prediction_columns import PredictionColumns
 from maskwise.protocols.risk_coverage import question_confidence
-from maskwise.protocols.slices import slice_samples, slice_truth
+from maskwise.protocols.slices import slice_masks, slice_truth
 from maskwise.registry import DEFAULT_PROTOCOLS
 from maskwise.runs.schema import IntervalOptions, ReadOptions
 from maskwise.store import Codes, Dataset
@@ -50,7 +57,7 @@ PART_QUESTIONS = 50_000
 """Questions of a part: under all protocols these take about 250 MB."""
 
 ALIGNMENT = 64
-"""Bytes; columns in the temporary file begin at multiples of it."""
+"""Bytes; columns in the temporary files begin at multiples of it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class PartScores:
 
     scores: Mapping[str, Scores]
     skipped: Mapping[str, str]
-    sizes: Codes
+    slices: Mapping[str, Codes]
     state: Int8Array
     reasons: Mapping[int, str]
     mask_type: Int8Array
@@ -112,7 +119,7 @@ class PartScorer:
         return PartScores(
             scores=_share(scores),
             skipped=skipped,
-            sizes=slice_samples(inputs)["size"],
+            slices=slice_masks(inputs),
             state=loaded.state,
             reasons=dict(loaded.reasons),
             mask_type=loaded.mask_type,
@@ -152,18 +159,28 @@ def compute_scores_in_parts(
     count = parts or 1 + len(dataset) // PART_QUESTIONS
     made = divide(dataset, read.places, count)
     on_stage("parts")
-    with tempfile.TemporaryFile() as file:
-        results = map_chunks(scorer, made, engine or EngineOptions(), size=1)
+    results = map_chunks(scorer, made, engine or EngineOptions(), size=1)
+    with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as joined:
         kept = _keep(results, file)
-        return _join(
-            kept,
-            scorer,
-            dataset,
-            read,
-            read_options=read_options,
-            interval_options=interval_options,
-            threads=threads,
-        )
+        # The columns of the dataset that the parts needed are not needed any more.
+        _open.cache_clear()
+        whole = _join(kept, scorer, ColumnFile(joined))
+    truth = GroundTruth.from_dataset(dataset, masks=False)
+    return summarize_scores(
+        dataset,
+        predictions,
+        truth=truth,
+        loaded=LoadedPredictions(
+            whole.columns, read.read, read.matched, read.first_unknown
+        ),
+        confidence=whole.confidence,
+        rules={protocol.name: protocol.description for protocol in wanted},
+        scores=whole.scores,
+        skipped=whole.skipped,
+        read_options=read_options,
+        interval_options=interval_options,
+        slices=slice_truth(truth, whole.slices, threads=threads),
+    )
 
 
 def divide(dataset: Dataset, places: Int64Array, parts: int) -> list[Part]:
@@ -201,29 +218,70 @@ class _Places:
 
 
 def _place_predictions(path: Path, dataset: Dataset) -> _Places:
-    row_of = dataset.samples.row
-    places = np.full((len(dataset), 2), -1, np.int64)
-    read = 0
-    matched = 0
-    first_unknown = None
-    for samples, lines in find_lines(path):
-        rows = np.array([row_of.get(sample, -1) for sample in samples], np.int64)
-        known = np.flatnonzero(rows >= 0)
-        taken = places[rows[known], 0] >= 0
-        if taken.any() or len(np.unique(rows[known])) < len(known):
-            raise StoreError(
-                f"{path}: two predictions for a sample in bytes {lines[0, 0]} to {lines[-1, 1]}; keep one"
-            )
-        places[rows[known]] = lines[known]
-        read += len(samples)
-        matched += len(known)
-        if first_unknown is None and len(known) < len(samples):
-            first_unknown = samples[int(np.flatnonzero(rows < 0)[0])]
-    if not read:
+    blocks = []
+    lines = [np.zeros((0, 2), np.int64)]
+    for block_samples, block_lines in find_lines(path):
+        blocks.append(pa.array(block_samples, pa.string()))
+        lines.append(block_lines)
+    samples = pa.chunked_array(blocks, pa.string())
+    if not len(samples):
         raise ProtocolError(
             f"{path} contains no predictions; a model that finds nothing says so for each sample"
         )
-    return _Places(places, read, matched, first_unknown)
+    # As text in one piece: a Python string for every sample, and a dict of them, take 160 bytes more per sample.
+    found = pc.index_in(samples, value_set=dataset.samples.table["id"])
+    rows = arrow_to_numpy(pc.fill_null(found, -1))
+    line_of = np.concatenate(lines)
+    known = np.flatnonzero(rows >= 0)
+    counts = np.bincount(rows[known], minlength=len(dataset))
+    if counts.max(initial=0) > 1:
+        twice = np.flatnonzero(rows == np.argmax(counts > 1))
+        (first, first_end), (second, second_end) = line_of[twice[:2]].tolist()
+        raise StoreError(
+            f"{path}: two predictions for sample {samples[int(twice[0])].as_py()!r}, in bytes {first} to {first_end} "
+            f"and {second} to {second_end}; keep one"
+        )
+    places = np.full((len(dataset), 2), -1, np.int64)
+    places[rows[known]] = line_of[known]
+    unknown = np.flatnonzero(rows < 0)
+    return _Places(
+        places,
+        read=len(samples),
+        matched=len(known),
+        first_unknown=samples[int(unknown[0])].as_py() if len(unknown) else None,
+    )
+
+
+class ColumnFile:
+    """Columns in a file, which are mapped read-only: they take no memory of the process itself."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        # The parts are kept as well, so that their ids stay their own.
+        self._joined: dict[
+            tuple[int, ...], tuple[Sequence[NumberArray], NumberArray]
+        ] = {}
+
+    def join(self, parts: Sequence[NumberArray]) -> NumberArray:
+        """The parts as one column; the same array for the same parts."""
+        key = tuple(map(id, parts))
+        if key not in self._joined:
+            self._joined[key] = (parts, self._write(parts))
+        _, column = self._joined[key]
+        return column
+
+    def _write(self, parts: Sequence[NumberArray]) -> NumberArray:
+        rows = sum(len(part) for part in parts)
+        shape = (rows, *parts[0].shape[1:])
+        dtype = np.result_type(*parts)
+        if not rows:
+            return np.zeros(shape, dtype)
+        self._file.seek(-self._file.tell() % ALIGNMENT, 1)
+        first = self._file.tell()
+        for part in parts:
+            self._file.write(np.ascontiguousarray(part, dtype).data)
+        self._file.flush()
+        return np.asarray(np.memmap(self._file, dtype, "r", first, shape))
 
 
 def _keep(results: Iterable[PartScores], file: IO[bytes]) -> list[PartScores]:
@@ -248,72 +306,62 @@ def _keep(results: Iterable[PartScores], file: IO[bytes]) -> list[PartScores]:
     ]
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """The parts as one: their scores, the slicings that need masks, and the predictions without their regions."""
+
+    scores: Mapping[str, Scores]
+    skipped: Mapping[str, str]
+    slices: Mapping[str, Codes]
+    columns: PredictionColumns
+    confidence: Float64Array
+
+
 def _join(
-    kept: Sequence[PartScores],
-    scorer: PartScorer,
-    dataset: Dataset,
-    read: _Places,
-    *,
-    read_options: ReadOptions | None,
-    interval_options: IntervalOptions | None,
-    threads: int,
-) -> ScoreResult:
-    """The scores of the whole."""
-    truth = GroundTruth.from_dataset(dataset)
-    firsts = np.cumsum([0, *(len(part.state) for part in kept)]).tolist()
+    kept: Sequence[PartScores], scorer: PartScorer, columns: ColumnFile
+) -> _Whole:
     skipped: dict[str, str] = {}
     for part in kept:
         skipped = {**part.skipped, **skipped}
-    joined: dict[tuple[int, ...], Any] = {}
     scores = {
         protocol.name: concat_scores(
-            [part.scores[protocol.name] for part in kept], joined
+            [part.scores[protocol.name] for part in kept], columns.join
         )
         for protocol in scorer.protocols
         if protocol.name not in skipped
     }
-    sizes = Codes(
-        np.concatenate([part.sizes.codes for part in kept]), kept[0].sizes.names
-    )
-    loaded = LoadedPredictions(
-        _without_regions(kept, firsts), read.read, read.matched, read.first_unknown
-    )
-    return summarize_scores(
-        dataset,
-        scorer.predictions,
-        truth=truth,
-        loaded=loaded,
-        confidence=np.concatenate([part.confidence for part in kept]),
-        rules={protocol.name: protocol.description for protocol in scorer.protocols},
-        scores=scores,
-        skipped=skipped,
-        read_options=read_options,
-        interval_options=interval_options,
-        slices=slice_truth(truth, sizes, threads=threads),
-        threads=threads,
+    slices = {
+        name: Codes(columns.join([part.slices[name].codes for part in kept]), names)
+        for name, (_, names) in kept[0].slices.items()
+    }
+    return _Whole(
+        scores,
+        skipped,
+        slices,
+        _without_regions(kept, columns.join),
+        columns.join([part.confidence for part in kept]),
     )
 
 
-def _without_regions(
-    kept: Sequence[PartScores], firsts: Sequence[int]
-) -> PredictionColumns:
+def _without_regions(kept: Sequence[PartScores], join: Join) -> PredictionColumns:
     """The predictions of all parts without their regions, which no part returns."""
+    firsts = np.cumsum([0, *(len(part.state) for part in kept)]).tolist()
     reasons = {
         first + row: reason
         for part, first in zip(kept, firsts)
         for row, reason in part.reasons.items()
     }
     return PredictionColumns(
-        state=np.concatenate([part.state for part in kept]),
+        state=join([part.state for part in kept]),
         reasons=reasons,
         offsets=np.zeros(firsts[-1] + 1, np.int64),
         visible=no_masks(0),
         amodal=no_masks(0),
         score=np.zeros(0),
         names=encode_strings([]),
-        mask_type=np.concatenate([part.mask_type for part in kept]),
-        no_target=np.concatenate([part.no_target for part in kept]),
-        forced=np.concatenate([part.forced for part in kept]),
+        mask_type=join([part.mask_type for part in kept]),
+        no_target=join([part.no_target for part in kept]),
+        forced=join([part.forced for part in kept]),
     )
 
 

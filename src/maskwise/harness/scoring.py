@@ -155,7 +155,7 @@ def compute_scores(
         format=format,
         read_options=reading,
         interval_options=interval_options,
-        threads=threads,
+        slicings_at_once=threads,
     )
 
 
@@ -174,9 +174,12 @@ def summarize_scores(
     format: str | None = None,
     read_options: ReadOptions | None = None,
     interval_options: IntervalOptions | None = None,
-    threads: int = 1,
+    slicings_at_once: int = 1,
 ) -> ScoreResult:
-    """The result of scored questions: intervals, and tables by slice. The arguments are fields of `ScoreResult`."""
+    """The result of scored questions: intervals, and tables by slice. The arguments are fields of `ScoreResult`.
+
+    slicings_at_once: of how many slicings the tables are made at the same time, each of which takes memory.
+    """
     metrics = {}
     for name, protocol_scores in scores.items():
         for key, terms in protocol_scores.metrics.items():
@@ -211,7 +214,7 @@ def summarize_scores(
         other_metrics=other_metrics,
         slices=slices,
         slice_tables=_slice_tables(
-            truth, slices, metrics, level=level, threads=threads
+            truth, slices, metrics, level=level, threads=slicings_at_once
         ),
     )
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from maskwise.arrays import Int64Array
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
-from maskwise.predictions.loaded import LoadedPredictions, align, no_masks
-from maskwise.protocols.columns import Phrases
+from maskwise.predictions.loaded import LoadedPredictions, align
+from maskwise.protocols.columns import Phrases, no_masks
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry, measure_masks
 from maskwise.protocols.prediction_columns import (

@@ -7,7 +7,7 @@ import numpy as np
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
-from maskwise.protocols.columns import encode_strings
+from maskwise.protocols.columns import encode_strings, no_masks
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.prediction_columns import (
     MISSING,
@@ -86,13 +86,4 @@ def masks_to_columns(
         no_target=np.zeros(samples, bool) if no_target is None else no_target,
         forced=answered & options.teacher_forced,
         logits=logits,
-    )
-
-
-def no_masks(count: int) -> MaskColumn:
-    """A column in which no mask is known."""
-    ends = np.zeros(count, np.int64)
-    return MaskColumn(
-        Masks(np.zeros(0, np.uint8), ends, ends, np.zeros((count, 2), np.int32)),
-        np.zeros(count, bool),
     )

@@ -45,6 +45,15 @@ def encode_strings(texts: Sequence[str | None]) -> Codes:
     return Codes(np.array([code[text] for text in texts], np.int32), names)
 
 
+def no_masks(count: int) -> MaskColumn:
+    """A column in which no mask is known."""
+    ends = np.zeros(count, np.int64)
+    return MaskColumn(
+        Masks(np.zeros(0, np.uint8), ends, ends, np.zeros((count, 2), np.int32)),
+        np.zeros(count, bool),
+    )
+
+
 def take_masks(
     column: MaskColumn, rows: Int32Array | BoolArray | Int64Array
 ) -> MaskColumn:

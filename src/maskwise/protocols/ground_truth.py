@@ -13,12 +13,13 @@ from maskwise.protocols.columns import (
     Phrases,
     encode_strings,
     mask_column,
+    no_masks,
     phrase_columns,
-    take_masks,
 )
 from maskwise.protocols.ragged import counts_to_offsets
 from maskwise.schema import Region, Sample
 from maskwise.store import MASK_TYPES, Codes, Dataset, MaskColumn
+from maskwise.store.folder import MaskKind
 
 VISIBLE, AMODAL, BOTH = (
     MASK_TYPES.index(name) for name in ("visible", "amodal", "both")
@@ -108,15 +109,17 @@ class GroundTruth:
         return int(self.cluster.max(initial=-1)) + 1
 
     @classmethod
-    def from_dataset(cls, dataset: Dataset) -> "GroundTruth":
-        """The columns of a dataset, sharing its memory."""
+    def from_dataset(cls, dataset: Dataset, *, masks: bool = True) -> "GroundTruth":
+        """The columns of a dataset, sharing its memory. masks: whether to read them; if not, no mask is known."""
         samples = dataset.samples
         regions = dataset.regions
         offsets, rows = samples.targets
-        picked = {
-            kind: take_masks(regions.masks(kind), rows)
-            for kind in ("visible", "amodal", "overlap")
-        }
+
+        def pick(kind: MaskKind, region_rows: Int32Array) -> MaskColumn:
+            if not masks:
+                return no_masks(len(region_rows))
+            return regions.take_masks(kind, region_rows)
+
         names = [str(name) for name in regions.name.names]
         colon = np.array([":" in name for name in names], bool)
         codes = regions.name.codes[rows]
@@ -127,10 +130,10 @@ class GroundTruth:
             image_size=samples.size,
             requested_type=samples.mask_type,
             offsets=offsets,
-            visible=picked["visible"],
-            amodal=picked["amodal"],
-            overlap=picked["overlap"],
-            ignore=samples.ignore,
+            visible=pick("visible", rows),
+            amodal=pick("amodal", rows),
+            overlap=pick("overlap", rows),
+            ignore=samples.ignore if masks else no_masks(len(dataset)),
             names=Codes(codes, tuple(names)),
             part=regions.part_of.present[rows]
             | (colon[codes] if names else np.zeros(len(rows), bool)),
@@ -138,9 +141,7 @@ class GroundTruth:
             tags=_Tags(dataset),
             phrases=_dataset_phrases(dataset),
             others=[
-                OtherTargets(
-                    known, starts, take_masks(regions.masks("visible"), region_rows)
-                )
+                OtherTargets(known, starts, pick("visible", region_rows))
                 for known, (starts, region_rows) in samples.other_targets
             ],
         )

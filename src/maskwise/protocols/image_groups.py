@@ -66,6 +66,10 @@ class ImageGroups:
         _, cell_sums = self._cells[key]
         return cell_sums
 
+    def forget(self, column: NumberArray) -> None:
+        """Drop the sums of a column, which take as much memory as the column where every sample is a cell."""
+        self._cells.pop(id(column), None)
+
     def add(self, cells: NDArray[Any]) -> Float64Array:
         """Sums of values of cells over each group, float64 [groups]."""
         out = np.zeros(len(self))

@@ -27,13 +27,14 @@ of sums over samples, such as average precision, has no interval.
 used.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.arrays import BoolArray, Float64Array, Int64Array, NumberArray
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.metrics import CompositeMetric, MetricTerms
 
@@ -117,17 +118,33 @@ def estimate(
 def estimate_each(
     metrics: Mapping[Key, MetricTerms], groups: ImageGroups, level: float = 0.95
 ) -> dict[Key, list[Estimate]]:
-    """As `estimate`, for several metrics. Those that share all their columns are computed once (`share_columns`)."""
+    """As `estimate`, for several metrics. Those that share all their columns are computed once (`share_columns`).
+
+    Sums of columns are kept in the groups until the last metric that uses them.
+    """
     computed: dict[tuple[object, ...], list[Estimate]] = {}
     estimates = {}
+    uses_left = Counter(
+        id(column) for metric in metrics.values() for column in _columns(metric)
+    )
     for name, metric in metrics.items():
-        columns = (metric.numerator, metric.denominator, metric.gate)
+        columns = _columns(metric)
         rest = (metric.epsilon, metric.unit, metric.empty, metric.defined)
-        key = (*map(id, columns), *rest)
+        key = (len(columns), *map(id, columns), *rest)
         if key not in computed:
             computed[key] = estimate(metric, groups, level)
         estimates[name] = computed[key]
+        for column in columns:
+            uses_left[id(column)] -= 1
+            if not uses_left[id(column)]:
+                groups.forget(column)
     return estimates
+
+
+def _columns(metric: MetricTerms) -> list[NumberArray]:
+    """The numerator, the denominator and, where there is one, the gate."""
+    gates = [] if metric.gate is None else [metric.gate]
+    return [metric.numerator, metric.denominator, *gates]
 
 
 def estimate_composite(

@@ -23,6 +23,9 @@ from maskwise.schema import Score, Status
 
 Key = TypeVar("Key", bound=Hashable)
 
+Join = Callable[[Sequence[NumberArray]], NumberArray]
+"""Makes one array of the parts of a column."""
+
 STATUSES: tuple[Status, ...] = ("scored", "failed", "missing", "excluded")
 SCORED, FAILED, MISSING, EXCLUDED = range(4)
 """Failed and missing predictions count as zero; excluded samples are in no numerator and no denominator."""
@@ -91,21 +94,24 @@ class SampleStatuses:
     reasons: tuple[str, ...]
 
     @staticmethod
-    def concat(parts: "Sequence[SampleStatuses]") -> "SampleStatuses":
+    def concat(
+        parts: "Sequence[SampleStatuses]", join: Join = np.concatenate
+    ) -> "SampleStatuses":
         """The statuses of several shards, in order."""
         reasons = tuple(
             dict.fromkeys(("", *(reason for part in parts for reason in part.reasons)))
         )
+        status = join([part.status for part in parts])
+        if all(part.reasons == reasons for part in parts):
+            return SampleStatuses(
+                status, join([part.reason for part in parts]), reasons
+            )
         code = {reason: item for item, reason in enumerate(reasons)}
         recoded = [
             np.array([code[text] for text in part.reasons], np.int32)[part.reason]
             for part in parts
         ]
-        return SampleStatuses(
-            np.concatenate([part.status for part in parts]),
-            np.concatenate(recoded),
-            reasons,
-        )
+        return SampleStatuses(status, np.concatenate(recoded), reasons)
 
 
 @dataclass(frozen=True)
@@ -204,15 +210,13 @@ class Scores:
         ]
 
 
-def concat(
-    shards: Sequence[Scores], joined: dict[tuple[int, ...], NumberArray] | None = None
-) -> Scores:
+def concat(shards: Sequence[Scores], join: Join = np.concatenate) -> Scores:
     """The scores of several shards as those of the whole, in order. Legacy values depend on the order of one running
     sum and are dropped, and so are plain values.
 
-    joined: columns that were joined for another protocol, so that shared ones stay shared; it gets those of this one.
+    join: makes one column of its parts. It may return the same array for the same parts, so that columns which metrics
+    or protocols share stay shared.
     """
-    joined = {} if joined is None else joined
     first = shards[0]
     if any(
         (shard.protocol, shard.options) != (first.protocol, first.options)
@@ -223,24 +227,22 @@ def concat(
         )
     return replace(
         first,
-        statuses=SampleStatuses.concat([shard.statuses for shard in shards]),
+        statuses=SampleStatuses.concat([shard.statuses for shard in shards], join),
         metrics={
-            name: _concat_metric([shard.metrics[name] for shard in shards], joined)
+            name: _concat_metric([shard.metrics[name] for shard in shards], join)
             for name in first.metrics
         },
         legacy={},
         composites={
             name: replace(
                 metric,
-                columns=np.concatenate(
-                    [shard.composites[name].columns for shard in shards]
-                ),
+                columns=join([shard.composites[name].columns for shard in shards]),
             )
             for name, metric in first.composites.items()
         },
         plain={},
         confusion=_add([shard.confusion for shard in shards]),
-        calibration=_concat_known([shard.calibration for shard in shards]),
+        calibration=_concat_known([shard.calibration for shard in shards], join),
         counted_notices=tuple(
             replace(notices[0], count=sum(notice.count for notice in notices))
             for notices in zip(*(shard.counted_notices for shard in shards))
@@ -291,17 +293,7 @@ def int_sums(groups: Int64Array, values: Int64Array, count: int) -> Int64Array:
     return np.bincount(groups, values, minlength=count).astype(np.int64)
 
 
-def _concat_metric(
-    metrics: Sequence[MetricTerms], joined: dict[tuple[int, ...], NumberArray]
-) -> MetricTerms:
-    """joined: columns that were joined before, by the identity of their parts."""
-
-    def join(parts: list[NumberArray]) -> NumberArray:
-        key = tuple(map(id, parts))
-        if key not in joined:
-            joined[key] = np.concatenate(parts)
-        return joined[key]
-
+def _concat_metric(metrics: Sequence[MetricTerms], join: Join) -> MetricTerms:
     gates = [metric.gate for metric in metrics if metric.gate is not None]
     return replace(
         metrics[0],
@@ -311,9 +303,11 @@ def _concat_metric(
     )
 
 
-def _concat_known(tables: Sequence[Float64Array | None]) -> Float64Array | None:
+def _concat_known(
+    tables: Sequence[Float64Array | None], join: Join
+) -> Float64Array | None:
     known = [table for table in tables if table is not None]
-    return np.concatenate(known) if known else None
+    return join(known) if known else None
 
 
 def _add(tables: Sequence[Any]) -> Any:

@@ -1,6 +1,6 @@
 """Slices: samples grouped by mask type, object or part, number of targets, occlusion, size, category and tags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +23,36 @@ SIZES = ("none", "small", "medium", "large")
 
 def slice_samples(inputs: ScoringInput) -> dict[str, Codes]:
     """The slicings, each with the group of every sample: codes int32 [samples], positions in names (never empty)."""
+    return slice_truth(inputs.ground_truth, slice_masks(inputs), threads=inputs.threads)
+
+
+def slice_masks(inputs: ScoringInput) -> dict[str, Codes]:
+    """The slicings that need the masks of the targets: by occlusion and by size."""
     target_area = inputs.overlaps("requested").target.area
-    sizes = _sizes(inputs.ground_truth, target_area)
-    return slice_truth(inputs.ground_truth, sizes, threads=inputs.threads)
+    return {
+        "occlusion": _occlusion(inputs.ground_truth, inputs.threads),
+        "size": _sizes(inputs.ground_truth, target_area),
+    }
 
 
 def slice_truth(
-    ground_truth: GroundTruth, sizes: Codes | None = None, *, threads: int = 1
+    ground_truth: GroundTruth,
+    of_masks: Mapping[str, Codes] | None = None,
+    *,
+    threads: int = 1,
 ) -> dict[str, Codes]:
-    """The slicings that need no predictions. sizes: the slicing by the area of the requested masks, where known."""
+    """The slicings that need no predictions. of_masks: as `slice_masks` gives them; without them none is by size."""
     requested_type = ground_truth.requested_type.astype(np.int32)
     target_bands = ("0", "1", "2", "3-5", "6+")
     slicings = {
         "mask_type": Codes(requested_type, MASK_TYPES),
         "level": _levels(ground_truth),
         "targets": band_codes(ground_truth.counts, (1, 2, 3, 6), target_bands),
-        "occlusion": _occlusion(ground_truth, threads),
     }
-    if sizes is not None:
-        slicings["size"] = sizes
+    if of_masks is None:
+        slicings["occlusion"] = _occlusion(ground_truth, threads)
+    else:
+        slicings |= of_masks
     slicings["category"] = _categories(ground_truth)
     for name, codes in ground_truth.tags.items():
         # A tag of the dataset does not replace a slicing of ours.

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from maskwise.arrays import NumberArray
 from maskwise.errors import StoreError
 from maskwise.protocols.metrics import SCORED, STATUSES, Scores
 from maskwise.store import Codes
@@ -86,10 +87,12 @@ def make_metric_table(samples: ScoredSamples, scores: Mapping[str, Scores]) -> p
         for name, metric in protocol_scores.metrics.items():
             if name in MAIN_METRICS:
                 continue
-            numerator = metric.numerator.astype(np.float64)
-            denominator = metric.denominator.astype(np.float64)
-            columns[f"{protocol}/{name}/numerator"] = pa.array(numerator)
-            columns[f"{protocol}/{name}/denominator"] = pa.array(denominator)
+            columns[f"{protocol}/{name}/numerator"] = _numbers(
+                metric.numerator, np.float64
+            )
+            columns[f"{protocol}/{name}/denominator"] = _numbers(
+                metric.denominator, np.float64
+            )
     return pa.table(columns)
 
 
@@ -133,11 +136,16 @@ def _terms(scores: Scores) -> dict[str, pa.Array]:
     ciou = scores.metrics["ciou"]
     return {
         "value": pa.array(scores.value, mask=scores.statuses.status != SCORED),
-        "weight": pa.array(giou.denominator.astype(np.float64)),
-        "numerator": pa.array(giou.numerator.astype(np.float64)),
-        "intersection": pa.array(ciou.numerator.astype(np.int64)),
-        "union": pa.array(ciou.denominator.astype(np.int64)),
+        "weight": _numbers(giou.denominator, np.float64),
+        "numerator": _numbers(giou.numerator, np.float64),
+        "intersection": _numbers(ciou.numerator, np.int64),
+        "union": _numbers(ciou.denominator, np.int64),
     }
+
+
+def _numbers(column: NumberArray, dtype: type) -> pa.Array:
+    """A column as Arrow, sharing its memory if it has the dtype already."""
+    return pa.array(column.astype(dtype, copy=False))
 
 
 def _reasons(scores: Scores, reasons: list[str]) -> pa.Array:
