@@ -83,14 +83,30 @@ def test_an_object_that_touches_another_along_its_edge_is_not_complete() -> None
     assert not AnnotatedObjects(corner).is_complete(0)
 
 
-def test_a_cutout_may_touch_what_stands_behind_it() -> None:
+def test_an_object_may_touch_what_stands_behind_it() -> None:
     person = Region(id="a", name="person", visible=standing(60, 30, 20, 60))
     behind = Region(id="b", name="car", visible=rectangle(82, 40, 60, 40))
     in_front = Region(id="b", name="car", visible=rectangle(82, 70, 60, 40))
     for other, whole in ((behind, True), (in_front, False)):
         objects = AnnotatedObjects([person, other])
-        assert not objects.is_complete(0)
+        assert objects.is_complete(0) == whole
         assert objects.is_complete(0, lenient=True) == whole
+
+
+def test_what_is_held_may_touch_a_cutout_but_hides_a_part_of_a_target() -> None:
+    person = Region(id="a", name="person", visible=standing(60, 30, 20, 60))
+    ball = Region(id="b", name="sports ball", visible=rectangle(80, 50, 6, 6))
+    objects = AnnotatedObjects([person, ball])
+    assert not objects.is_complete(0)
+    assert objects.is_complete(0, lenient=True)
+
+
+def test_whoever_rides_does_not_stand_behind() -> None:
+    """The base line of a rider is higher too, but the legs hide a part of the horse."""
+    horse = Region(id="a", name="horse", visible=standing(40, 40, 48, 48))
+    rider = Region(id="b", name="person", visible=rectangle(56, 20, 16, 30))
+    assert AnnotatedObjects([horse]).is_complete(0)
+    assert not AnnotatedObjects([horse, rider]).is_complete(0, lenient=True)
 
 
 def test_an_outline_that_is_cut_off_is_not_complete() -> None:

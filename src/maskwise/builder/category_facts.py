@@ -71,6 +71,8 @@ class CategoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shape: tuple[float, float] | None = None
     living: bool = False
     feet: int = 1
+    target_feet: int | None = None
+    ridden: bool = False
     convex: bool = False
     fixed: bool = False
     source: str = ""
@@ -95,8 +97,11 @@ class CategoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         assert self.length is not None
         return max(height, width) / self.length
 
-    def is_typical(self, mask: BoolArray) -> bool:
-        """Whether a mask, cropped to its box, has the outline of a complete object in a usual pose and view."""
+    def is_typical(self, mask: BoolArray, *, as_target: bool = False) -> bool:
+        """Whether a mask, cropped to its box, has the outline of a complete object in a usual pose and view.
+
+        as_target: whether it is to be completed, for which more must be seen than for what is pasted.
+        """
         if self.shape is None:
             return False
         lowest, highest = self.shape
@@ -110,10 +115,11 @@ class CategoryFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return bool(base >= MIN_BASE * _lower_width(mask))
         if not self.living:
             return True
+        feet = self.feet
+        if as_target and self.target_feet is not None:
+            feet = self.target_feet
         lowest_rows: BoolArray = np.any(mask[-max(1, round(FOOT * height)) :], axis=0)
-        has_feet = (
-            lowest_rows.mean() <= MAX_FOOT and _count_runs(lowest_rows) >= self.feet
-        )
+        has_feet = lowest_rows.mean() <= MAX_FOOT and _count_runs(lowest_rows) >= feet
         return bool(has_feet) and _straightest_side(mask) <= MAX_STRAIGHT
 
 

@@ -184,8 +184,8 @@ class AnnotatedObjects:
 
         It keeps clear of the image border. With an amodal mask: its occlusion rate is at most MAX_OCCLUSION. Without:
         it lies in one piece, no other object touches a band around it, and its category and outline are such that
-        nothing unannotated is likely to hide a part of it (category_sizes.yaml; unknown categories pass). lenient:
-        what stands further back and small things that are held or worn may touch it.
+        nothing unannotated is likely to hide a part of it (category_sizes.yaml; unknown categories pass). What stands
+        further back may touch it. lenient: so may small things that are held or worn.
         """
         region = self.regions[item]
         if not self.areas[item] or region.crowd or region.part_of is not None:
@@ -199,7 +199,7 @@ class AnnotatedObjects:
             return False
         facts = find_category(region.name)
         mask = self.masks[[item]].crop(self.boxes[[item]]).to_dense()[0]
-        is_typical = facts is None or facts.is_typical(mask)
+        is_typical = facts is None or facts.is_typical(mask, as_target=not lenient)
         return is_typical and not self._touches_another(item, lenient)
 
     def _touches_another(self, item: int, lenient: bool) -> bool:
@@ -212,7 +212,7 @@ class AnnotatedObjects:
             for other in range(len(self.regions))
             if other != item
             and self._meets(other, window)
-            and not (lenient and self._may_touch(other, item))
+            and not self._may_touch(other, item, lenient)
         ]
         if not near:
             return False
@@ -221,8 +221,8 @@ class AnnotatedObjects:
         band = ndimage.binary_dilation(inside, iterations=reach)
         return bool((np.any(others, axis=0) & band).any())
 
-    def _may_touch(self, other: int, item: int) -> bool:
-        """Whether another object cannot hide much of this one: it stands further back, or is small and held or worn.
+    def _may_touch(self, other: int, item: int, lenient: bool) -> bool:
+        """Whether another object cannot hide this one: it stands further back. lenient: or is small and held or worn.
 
         What stands on the ground with a base line clearly higher in the image is further back.
         """
@@ -231,8 +231,11 @@ class AnnotatedObjects:
         if own_facts is None or facts is None:
             return False
         if own_facts.living and facts.support == "none":
-            return bool(self.areas[other] <= MAX_HELD * self.areas[item])
+            return lenient and bool(self.areas[other] <= MAX_HELD * self.areas[item])
         if (own_facts.support, facts.support) != ("ground", "ground"):
+            return False
+        # Whoever rides has a higher base line too, and hides a part of the bicycle or the horse.
+        if facts.living and own_facts.ridden:
             return False
         _, y, _, height = self.boxes[item].tolist()
         _, other_y, _, other_height = self.boxes[other].tolist()

@@ -45,7 +45,7 @@ from maskwise.store import Dataset, DatasetWriter
 
 log = logging.getLogger(__name__)
 
-TRIES = 24
+TRIES = 48
 """Cut-outs of any category that are tried for one target: most do not fit in size or place."""
 
 JPEG = {"quality": 95, "subsampling": 0}
@@ -62,7 +62,7 @@ class OccludeOptions:
 
     rates: tuple[float, float] = (0.1, 0.6)
     per_image: int = 1
-    min_area: float = 0.01
+    min_area: float = 0.005
     seed: int = 0
     any_context: bool = False
 
@@ -242,8 +242,9 @@ class CompositeMaker:
         if canvas is None:
             return [], 0
         pairs: list[ImagePair] = []
-        picks = random.permutation(len(canvas.targets))[: options.per_image].tolist()
-        for number, pick in enumerate(picks):
+        for pick in random.permutation(len(canvas.targets)).tolist():
+            if len(pairs) == options.per_image:
+                break
             scene = TargetScene(
                 canvas.pixels,
                 canvas.row_in_cutouts,
@@ -261,7 +262,7 @@ class CompositeMaker:
                 canvas.complete,
                 canvas.regions[scene.target],
                 placement,
-                number,
+                len(pairs),
             )
             composite_image = pair.composite(_jpeg(composite), covered)
             pairs.append((pair.original(canvas.data), composite_image))

@@ -277,7 +277,7 @@ def build_occluded(
     ] = 1,
     min_area: Annotated[
         float, typer.Option(help="Smallest target, as a share of its image.")
-    ] = 0.01,
+    ] = 0.005,
     cutouts: Annotated[
         str | None,
         typer.Option(
