@@ -19,12 +19,14 @@ from maskwise.builder.object_questions import (
     ask_choices,
     ask_comparisons,
     ask_counts,
+    ask_ends,
     ask_hidden,
     ask_neighbors,
     ask_occluders,
     ask_remaining,
     ask_riddles,
     ask_surfaces,
+    ask_three_uses,
     ask_two_uses,
     ask_uses,
 )
@@ -35,13 +37,16 @@ from maskwise.builder.part_questions import (
     ask_two_parts,
 )
 from maskwise.builder.selection import mix
+from maskwise.builder.wording import introduce
 from tests.builder.sources import box, scene, table_scene, thing
 
-SIZE_WORDS = ("more of the image", "more pixels", "bigger")
+SIZE_WORDS = ("more of the image", "bigger")
 
 FAMILIES = (
     ask_uses,
     ask_two_uses,
+    ask_three_uses,
+    ask_ends,
     ask_choices,
     ask_comparisons,
     ask_counts,
@@ -206,6 +211,76 @@ def test_a_neighbor_is_asked_about_from_what_it_stands_beside() -> None:
     for proposal in proposals:
         side = "left" if proposal.about[0].id == "dog" else "right"
         assert f"to the {side} of " in proposal.question
+
+
+def test_both_ends_of_a_row_are_asked_about() -> None:
+    dogs = [thing(str(n), "dog", box(50 * n, 10, 50 * n + 30, 60)) for n in range(3)]
+    context = GrammarContext(ImageFacts(scene(*dogs)), Random(0))
+    (proposal,) = ask_ends(context)
+    assert [region.id for region in proposal.about] == ["0", "2"]
+    two = GrammarContext(ImageFacts(scene(*dogs[:2])), Random(0))
+    assert not list(ask_ends(two)), "two have no ends"
+
+
+def test_three_different_things_are_asked_for_at_once() -> None:
+    names = ("dog", "car", "clock")
+    things = [
+        thing(name, name, box(60 * n, 10, 60 * n + 40, 60))
+        for n, name in enumerate(names)
+    ]
+    context = GrammarContext(ImageFacts(scene(*things)), Random(0))
+    proposals = list(ask_three_uses(context))
+    assert proposals
+    for proposal in proposals:
+        assert {region.id for region in proposal.about} == set(names)
+
+
+def test_of_two_people_the_superlative_is_asked_for() -> None:
+    """Nobody has said that there are two, so "who is farther to the right?" would not be understood."""
+    people = [thing(str(n), "person", box(80 * n, 10, 80 * n + 30, 90)) for n in (0, 1)]
+    facts = ImageFacts(scene(*people))
+    questions = [
+        proposal.question
+        for seed in range(10)
+        for proposal in ask_choices(GrammarContext(facts, Random(seed)))
+    ]
+    assert questions
+    for question in questions:
+        assert not any(word in question for word in (" farther ", " nearer ", " more "))
+
+
+def test_a_question_with_an_introduction_is_what_somebody_says() -> None:
+    for seed in range(50):
+        before, after = introduce("What barks at the mailman?", Random(seed))
+        assert (before == "") == (after == "")
+        if before:
+            assert before.endswith(': "')
+            assert after == '"'
+    quoted = 'A crossword clue reads "it barks". What is it?'
+    assert {introduce(quoted, Random(seed)) for seed in range(50)} == {("", "")}
+
+
+def test_an_object_with_two_labels_is_not_asked_about() -> None:
+    screen = thing("tv", "tv", box(50, 20, 130, 80))
+    laptop = thing("laptop", "laptop", box(50, 22, 132, 84))
+    cat = thing("cat", "cat", box(5, 20, 45, 80))
+    context = GrammarContext(ImageFacts(scene(screen, laptop, cat)), Random(0))
+    asked = {
+        region.id
+        for ask in (ask_uses, ask_two_uses, ask_riddles)
+        for proposal in ask(context)
+        for region in proposal.about
+    }
+    assert asked == {"cat"}
+
+
+def test_a_bunch_beside_its_members_is_not_counted_as_one() -> None:
+    bunch = thing("bunch", "banana", box(20, 10, 150, 90))
+    member = thing("member", "banana", box(40, 40, 70, 50))
+    assert not list(
+        ask_uses(GrammarContext(ImageFacts(scene(bunch, member)), Random(0)))
+    )
+    assert list(ask_uses(GrammarContext(ImageFacts(scene(bunch)), Random(0))))
 
 
 def test_many_alike_objects_share_a_phrase_where_the_recipe_allows_it() -> None:

@@ -151,6 +151,7 @@ def test_facts_fit_into_sentences() -> None:
         ("open and close* again", "opens and closes again", "open and close again"),
         ("carry its home", "carries its home", "carry their home"),
         ("go to its nest", "goes to its nest", "go to their nest"),
+        ("wash itself", "washes itself", "wash themselves"),
     ],
 )
 def test_verbs_are_inflected(phrase: str, third: str, plural: str) -> None:

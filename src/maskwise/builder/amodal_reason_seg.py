@@ -11,17 +11,19 @@ from maskwise.builder.object_questions import (
     ask_choices,
     ask_comparisons,
     ask_counts,
+    ask_ends,
     ask_hidden,
     ask_neighbors,
     ask_occluders,
     ask_remaining,
     ask_riddles,
     ask_surfaces,
+    ask_three_uses,
     ask_two_uses,
     ask_uses,
 )
 from maskwise.builder.recipe import Recipe
-from maskwise.builder.selection import add_opening, mix
+from maskwise.builder.selection import add_introduction, mix
 
 PER_IMAGE = 10
 MOST_PER_FAMILY = 4
@@ -38,6 +40,8 @@ ASK = (
     ask_neighbors,
     ask_choices,
     ask_counts,
+    ask_ends,
+    ask_three_uses,
 )
 
 INSTRUCTIONS = f"""\
@@ -62,7 +66,9 @@ def write(context: GrammarContext) -> list[ProposedQuestion]:
         most=MOST_PER_FAMILY,
         facts=context.facts,
     )
-    return [add_opening(proposal, context.facts, context.random) for proposal in chosen]
+    return [
+        add_introduction(proposal, context.facts, context.random) for proposal in chosen
+    ]
 
 
 AMODAL_REASON_SEG = Recipe(

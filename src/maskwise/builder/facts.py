@@ -1,5 +1,6 @@
 """What the annotations of an image say: names, sizes, places, who hides whom, what stands on what."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,6 +24,19 @@ MIN_PART_SHARE = 0.0006
 MIN_DOUBTFUL_SHARE = 0.04
 """From this share of the image on, the label of an object of a doubtful category (knowledge.yaml) is believed: on 111
 COCO photos most wrong labels that spoiled a question were on smaller objects of these categories."""
+
+MIN_OVERLOOKED_SHARE = 0.005
+"""The same for categories of which annotators often leave small ones out (`overlooked` in knowledge.yaml): a question
+that is meant for one of them has further answers that nobody marked."""
+
+MIN_DUPLICATE_OVERLAP = 0.7
+"""Two objects of one kind with different names whose boxes have this IoU may be one object with two labels: a laptop
+that is a "tv" too."""
+
+MIN_NESTED = 0.9
+MAX_NESTED_RATIO = 0.25
+"""An object with this share of its box inside that of a much larger one of its name is a member of it, and the larger
+one is a bunch or a pile."""
 
 MAX_SHARE = 0.9
 """An object that fills more of the image than this is its background, whatever its name."""
@@ -86,8 +100,10 @@ class RegionFacts:
     @property
     def is_doubtful(self) -> bool:
         """Whether its label may well be wrong."""
-        doubtful = load_knowledge().table.doubtful
-        return self.noun.known in doubtful and self.share < MIN_DOUBTFUL_SHARE
+        table = load_knowledge().table
+        if self.noun.known in table.doubtful:
+            return self.share < MIN_DOUBTFUL_SHARE
+        return self.noun.known in table.overlooked and self.share < MIN_OVERLOOKED_SHARE
 
     @property
     def is_suitable(self) -> bool:
@@ -131,6 +147,30 @@ class ImageFacts:
             if region.noun.known is not None:
                 numbers.setdefault(region.noun.known, set()).add(region.number)
         return {name: frozenset(members) for name, members in numbers.items()}
+
+    @cached_property
+    def doubtful(self) -> frozenset[int]:
+        """The numbers of the objects whose label may well be wrong, or that may be several things."""
+        knowledge = load_knowledge()
+        numbers = {region.number for region in self.objects if region.is_doubtful}
+        by_kind: dict[str, list[RegionFacts]] = {}
+        for region in self.objects:
+            kind = knowledge.kind_of.get(region.noun.known or "")
+            if kind is not None:
+                by_kind.setdefault(kind, []).append(region)
+        for alike in by_kind.values():
+            for first, second in itertools.combinations(alike, 2):
+                small, large = sorted((first, second), key=_box_area)
+                shared = _shared_area(small, large)
+                union = _box_area(small) + _box_area(large) - shared
+                if first.noun.known != second.noun.known:
+                    if shared >= MIN_DUPLICATE_OVERLAP * union:
+                        numbers |= {first.number, second.number}
+                elif first.noun.known in knowledge.table.bunched:
+                    is_member = shared >= MIN_NESTED * _box_area(small)
+                    if is_member and small.share <= MAX_NESTED_RATIO * large.share:
+                        numbers.add(large.number)
+        return frozenset(numbers)
 
     @cached_property
     def crowds(self) -> frozenset[str]:
@@ -234,6 +274,19 @@ class ImageFacts:
 def measure_image(image: SourceImage) -> ImageFacts:
     """The facts of an image; those of the last few images are kept, since writers and filters need them."""
     return ImageFacts(image)
+
+
+def _box_area(region: RegionFacts) -> float:
+    return region.box[2] * region.box[3]
+
+
+def _shared_area(first: RegionFacts, second: RegionFacts) -> float:
+    """The area in which two boxes overlap."""
+    x, y, _, _ = first.box
+    other_x, other_y, _, _ = second.box
+    width = min(first.right_edge, second.right_edge) - max(x, other_x)
+    height = min(first.bottom, second.bottom) - max(y, other_y)
+    return max(0.0, width) * max(0.0, height)
 
 
 def _measure(image: SourceImage, regions: Sequence[Region]) -> Iterable[RegionFacts]:

@@ -66,6 +66,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vague: frozenset[str]
     surfaces: frozenset[str]
     doubtful: frozenset[str]
+    overlooked: frozenset[str]
+    bunched: frozenset[str]
     uncountable: frozenset[str]
 
 

@@ -84,17 +84,13 @@ def read_text(file: str) -> str:
     return folder.joinpath(file).read_text(encoding="utf-8")
 
 
-def read_lines(file: str) -> tuple[str, ...]:
-    """Its lines without comments and empty ones."""
-    lines = read_text(file).splitlines()
-    return tuple(line for line in lines if line and not line.startswith("#"))
-
-
 def read_sections(file: str) -> dict[str, tuple[str, ...]]:
-    """The lines below each "[name]"."""
+    """The lines below each "[name]", without comments and empty ones."""
     sections: dict[str, list[str]] = {}
     name = ""
-    for line in read_lines(file):
+    for line in read_text(file).splitlines():
+        if not line or line.startswith("#"):
+            continue
         if line.startswith("["):
             name = line.strip("[]")
             sections[name] = []

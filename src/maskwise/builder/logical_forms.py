@@ -279,11 +279,8 @@ def members(facts: ImageFacts, yes: frozenset[str], maybe: frozenset[str]) -> Ex
     unsettled: set[int] = set()
     for category, numbers in facts.by_category.items():
         if category in yes:
-            doubtful = {
-                number for number in numbers if facts.regions[number - 1].is_doubtful
-            }
-            true_of |= numbers - doubtful
-            unsettled |= doubtful
+            true_of |= numbers - facts.doubtful
+            unsettled |= numbers & facts.doubtful
         elif category in maybe:
             unsettled |= numbers
     if facts.crowds & yes or facts.crowds & maybe:

@@ -11,9 +11,11 @@ from maskwise.builder.object_questions import (
     ask_choices,
     ask_comparisons,
     ask_counts,
+    ask_ends,
     ask_neighbors,
     ask_remaining,
     ask_riddles,
+    ask_three_uses,
     ask_two_uses,
     ask_uses,
 )
@@ -24,30 +26,32 @@ from maskwise.builder.part_questions import (
     ask_two_parts,
 )
 from maskwise.builder.recipe import Recipe
-from maskwise.builder.selection import add_opening, mix
+from maskwise.builder.selection import add_introduction, mix
 
 PER_IMAGE = 6
-MOST_WRITTEN = 5
+MOST_WRITTEN = 8
 """Questions about one image. MMR has 3.4; images with few objects allow fewer, others make up for them."""
 
-MOST_PER_FAMILY = 2
+MOST_PER_FAMILY = 3
 
 MULTI_SHARE = 0.7
 """Share of questions about several targets that is aimed at where there are some: MMR has 63 %, and
 about half of COCO's images allow none."""
 
-SINGLE_SHARE = 0.7
+SINGLE_SHARE = 0.6
 """Questions about one target for each about several; at least one."""
 
 ASK = (
     ask_objects_with_parts,
     ask_two_parts,
     ask_two_uses,
+    ask_three_uses,
     ask_parts,
     ask_alike_parts,
     ask_uses,
     ask_remaining,
     ask_counts,
+    ask_ends,
     ask_riddles,
     ask_neighbors,
     ask_choices,
@@ -80,7 +84,8 @@ def write(context: GrammarContext) -> list[ProposedQuestion]:
     )
     balanced = _limit_single_targets(chosen)
     return [
-        add_opening(proposal, context.facts, context.random) for proposal in balanced
+        add_introduction(proposal, context.facts, context.random)
+        for proposal in balanced
     ]
 
 

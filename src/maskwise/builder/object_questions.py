@@ -59,8 +59,14 @@ Item = TypeVar("Item")
 MOST_PROPOSED = 5
 """Proposals of one family for one image: more than a recipe ever takes."""
 
+MOST_WITH_PEOPLE = 2
+"""The same for a thing and a person at once: people are all alike in what can be asked about them."""
+
 MOST_PAIRED = 20
 """Facts that are combined in pairs: 190 pairs are enough to choose from."""
+
+MIN_ROW = 3
+"""A row of two has no members but its ends."""
 
 MAX_FUNCTION_WORD = 4
 """Longer words are counted as content words: "with", "from" and "that" are none."""
@@ -71,21 +77,17 @@ MEASURES: dict[Measure, tuple[tuple[str, str], ...]] = {
     "left": (
         ("is farther to the left", "is farthest to the left"),
         ("is nearer to the left edge", "is nearest to the left edge"),
-        ("appears more to the left", "appears most to the left"),
     ),
     "right": (
         ("is farther to the right", "is farthest to the right"),
         ("is nearer to the right edge", "is nearest to the right edge"),
-        ("appears more to the right", "appears most to the right"),
     ),
     "large": (
         ("takes up more of the image", "takes up the largest area of the image"),
-        ("covers more pixels", "covers the most pixels"),
         ("looks bigger here", "looks biggest here"),
     ),
     "small": (
         ("takes up less of the image", "takes up the smallest area of the image"),
-        ("covers fewer pixels", "covers the fewest pixels"),
         ("looks smaller here", "looks smallest here"),
     ),
     "near": (
@@ -94,7 +96,7 @@ MEASURES: dict[Measure, tuple[tuple[str, str], ...]] = {
     ),
     "hidden": (
         ("is covered more by other things", "is covered most by other things"),
-        ("has more of its body hidden", "has the most of its body hidden"),
+        ("is hidden more", "is hidden most"),
     ),
     "high": (
         ("is higher up in the image", "is highest up in the image"),
@@ -111,21 +113,18 @@ AMONG_KINDS = (
     "Of the {n} {kinds}, which one",
     "Which of the {n} {kinds}",
     "Compare the {n} {kinds}: which one",
-    "Among the {kinds}, which one",
 )
 AMONG_PEOPLE = (
     "Who",
-    "Of all those here, who",
+    "Of everyone here, who",
     "Comparing everyone in view, who",
-    "Of the {n} of them, who",
 )
 AMONG_DESCRIBED = (
     "Of {np}, which one",
     "Compare {np}: which one",
     "Look at {np}. Which one",
-    "Among {np}, which one",
 )
-"""Beginnings of questions for one of several."""
+"""Beginnings of questions for one of several. Those about people mention no number, so a superlative follows them."""
 
 
 class SettledFact(NamedTuple):
@@ -231,7 +230,11 @@ class GrammarContext:
 
     def can_ask(self, region: RegionFacts) -> bool:
         """Whether a region is large and visible enough, and has the masks that are asked for."""
-        return region.is_suitable and (region.has_amodal or not self.needs_amodal)
+        return (
+            region.is_suitable
+            and region.number not in self.facts.doubtful
+            and (region.has_amodal or not self.needs_amodal)
+        )
 
     def refer_to(self, objects: Sequence[RegionFacts]) -> list[AnswerPhrase] | None:
         """A phrase for each object; None unless all can be asked about and named."""
@@ -343,7 +346,10 @@ def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
         pair for pair in itertools.combinations(items, 2) if _are_different(*pair)
     ]
     related = [pair for pair in different if _are_related(*pair)]
-    for pair in context.sample(related or different, MOST_PROPOSED):
+    # Nobody asks for the fridge and for a voter in one breath if there is an oven.
+    things = [pair for pair in related if PERSON not in {item.kind for item in pair}]
+    chosen = context.sample(things, MOST_PROPOSED)
+    for pair in chosen or context.sample(related or different, MOST_WITH_PEOPLE):
         first, second = context.sample(pair, 2)
         question = _ask_for_two(first, second, context.random)
         answer = (
@@ -376,17 +382,50 @@ def _are_different(first: SettledFact, second: SettledFact) -> bool:
     return few and not (both_people or overlap or same_noun)
 
 
+def ask_three_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """Three things at once, each answered by one object."""
+    items = context.sample(context.stated, MOST_PAIRED)
+    singles = [item for item in items if len(item.objects) == 1 and item.kind != PERSON]
+    triples = [
+        triple
+        for triple in itertools.combinations(singles, 3)
+        if all(_are_different(*pair) for pair in itertools.combinations(triple, 2))
+    ]
+    for triple in context.sample(triples, MOST_PROPOSED):
+        phrases = [item.phrases[0] for item in triple]
+        question = context.random.choice(THREE).format(
+            *(item.description for item in triple)
+        )
+        answer = ("these are ", *enumerate_phrases(phrases), ", in this order.")
+        about = tuple(item.objects[0] for item in triple)
+        form = Either(tuple(item.form for item in triple))
+        yield ProposedQuestion(question, answer, "three uses", about, form)
+
+
 TWO = (
     "{first}, and {second}?",
     "Two questions: {first}? And {second}?",
     "{first}? And {second}?",
+    "For two points: {first}, and {second}?",
     "Please mark both: {first_np}, and {second_np}.",
     "Find {first_np} as well as {second_np}.",
     "I am looking for {first_np} and for {second_np}.",
     "Find both {first_np} and {second_np}.",
     "Outline {first_np}, then {second_np}.",
+    "Two captions are missing. One is about {first_np}, the other about {second_np}. Where do they belong?",
+    "A story is about {first_np} and {second_np}. Who or what is meant?",
+    "For a collage, cut out {first_np} and {second_np}.",
 )
 """Questions about two things: clauses with a question word, or noun phrases."""
+
+THREE = (
+    "Find {0}, {1} and {2}.",
+    "Please mark three things: {0}, {1} and {2}.",
+    "Three hints lead to three masks: {0}, {1}, and finally {2}.",
+    "Where are {0}, {1} and {2}?",
+    "A memory trainer names three items: {0}, {1} and {2}. Which are they?",
+)
+"""Questions about three things, by noun phrases."""
 
 
 def _ask_for_two(first: SettledFact, second: SettledFact, random: Random) -> str:
@@ -420,14 +459,14 @@ def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """One of several by place, size or occlusion: "Of the three animals, which one is closest to the camera?"."""
     combinations = list(itertools.product(context.groups, MEASURES))
     for group, measure in context.sample(combinations, 2 * MOST_PROPOSED):
-        text, among, objects, _ = group
+        text, among, objects, kind = group
         form = Most(measure, among)
         targets = context.targets_of(form)
         phrases = context.refer_to(targets)
         if phrases is None:
             continue
         verbs = context.random.choice(MEASURES[measure])
-        verb = verbs[0 if len(objects) == 2 else 1]
+        verb = verbs[0 if len(objects) == 2 and kind != PERSON else 1]
         pronoun = "these are " if targets[0].noun.is_plural else "that is "
         answer = (pronoun, phrases[0], ".")
         yield ProposedQuestion(
@@ -454,6 +493,26 @@ def ask_counts(context: GrammarContext) -> Iterator[ProposedQuestion]:
             ".",
         )
         yield ProposedQuestion(question, answer, "count", tuple(objects), form)
+
+
+def ask_ends(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """Both ends of a row of three or more: "Which animal comes first from the left, and which one last?"."""
+    for kind, noun_class in load_knowledge().kinds.items():
+        among = OfKind(kind)
+        group = context.targets_of(among) if noun_class.closed else []
+        if len(group) < MIN_ROW:
+            continue
+        form = Either((Most("left", among), Most("right", among)))
+        objects = context.targets_of(form)
+        phrases = context.refer_to(objects)
+        if phrases is None:
+            continue
+        section = "ends of a row of people" if kind == PERSON else "ends of a row"
+        question = context.random.choice(load_frames()[section]).format(
+            n=number_word(len(group)), kind=kind, kinds=noun_class.plural
+        )
+        answer = ("from left to right, these are ", *enumerate_phrases(phrases), ".")
+        yield ProposedQuestion(question, answer, "ends", tuple(objects), form)
 
 
 def ask_remaining(context: GrammarContext) -> Iterator[ProposedQuestion]:

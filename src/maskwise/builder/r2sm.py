@@ -1,9 +1,9 @@
 """Recipe `r2sm`: for one object, questions that want the visible mask and questions that want the amodal one.
 
-After R2SM (arXiv 2506.01795): the wording, not the image, decides which mask is meant. Every suitable object gets a
-referring and, where it can be described without its name, a reasoning question in visible wording. An object that is
-really occluded gets the same in amodal wording, as minimal pairs: the same question with one cue changed. The prompts
-and thresholds of the paper are not public; these are ours.
+After R2SM (arXiv 2506.01795): the wording, not the image, decides which mask is meant. Every suitable object that can
+be described without its name gets reasoning questions in visible wording, some of them a referring one too; the others
+get a referring one. Questions about an object that is really occluded are minimal pairs: the same question in visible
+and in amodal wording, with one cue changed. The prompts and thresholds of the paper are not public; these are ours.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from maskwise.builder.object_questions import (
 )
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.selection import names_target
-from maskwise.builder.wording import add_context, ask_about
+from maskwise.builder.wording import ask_about, introduce
 from maskwise.language.intent import CueKind
 from maskwise.language.word_forms import capitalize_first
 
@@ -203,71 +203,54 @@ PLAIN = (
     "Put a color on {np}, please.",
     "Do you see {np}? Select {it}.",
     "Click on {np}.",
-    "The next target is {np}.",
     "Separate {np} from the rest of the scene.",
     "Let me have {np} as a cut-out.",
     "Show where {np} can be found.",
     "Just {np}, nothing else.",
     "My notes mention {np}; draw the contour.",
-    "The catalog entry is about {np}. Provide the region.",
+    "The caption is about {np}. Shade that region.",
     "For the training data we need {np} annotated.",
     "Trace {np} with a fine pen.",
     "Could somebody circle {np}?",
-    "Our customer wants {np} in another color, so select {np} first.",
+    "Our customer wants {np} in another color, so select {it} first.",
     "I cannot spot {np}. Guide me.",
-    "Return the coordinates of {np} as a polygon.",
     "Label {np} in this frame.",
     "Keep an eye on {np} and mark {it} in blue.",
     "Which area would you click to select {np}?",
-    "Blur {np} for privacy.",
-    "The caption talks about {np}. Shade that region.",
-    "Put a sticker on {np}.",
     "Extract {np} for my presentation.",
     "Our drone has to lock on to {np}.",
     "Brighten {np} a little, but no other area.",
-    "The gripper of the robot is looking for {np}.",
     "We are going to discuss {np}; locate {it}, please.",
     "Track {np} from this frame onward.",
     "Isolate {np} on a separate layer.",
     "What are the pixels of {np}?",
     "Crop tightly around {np} and mask {it}.",
     "Count the pixels that belong to {np}; a mask will do.",
-    "She is talking about {np}. Underline that with a mask.",
     "Assign the foreground class to {np}.",
-    "Paint {np} green in the annotation tool.",
-    "Only one item matters for the invoice: {np}.",
     "Write nothing, simply segment {np}.",
     "Use the brush tool to color {np} red.",
-    "The visually impaired user asks for {np}.",
     "A silhouette of {np} would help my design.",
     "The curator would like {np} highlighted on the touch screen.",
     "To recolor {np}, I need a selection.",
-    "In this week's newsletter we refer to {np}, so encircle {it}.",
-    "Our tracker lost {np} two frames ago. Reinitialize.",
-    "A conservator photographs {np} first. Frame {it}.",
-    "Compress the background strongly, but spare {np}.",
-    "Measure the brightness of {np}.",
+    "Sketch the contour of {np} as a reference for the painter.",
     "The tooltip should pop up over {np}.",
-    "Where exactly did the photographer capture {np}?",
     "Double-check the detector with a mask of {np}.",
-    "As a reference for the painter, sketch the contour of {np}.",
-    "My lawyer asks for evidence of {np}.",
-    "Rename the layer that contains {np}.",
     "Please vectorize {np} for a logo.",
-    "Attach a speech bubble to {np}.",
     "The augmented reality headset must anchor a hologram at {np}.",
     "Sharpen {np}; leave other regions soft.",
-    "Our inventory software cannot recognize {np}. Teach it.",
-    "Compute the average color of {np}.",
-    "The spotlight belongs on {np}.",
-    "A laser pointer wanders toward {np}. Stop it there.",
-    "The guide dog trainer points to {np}. Follow her finger.",
-    "Hover over {np} and press enter.",
+    "Compute the average brightness of {np}; which pixels count?",
+    "The spotlight belongs on {np}. Where should it point?",
     "Grab {np} with the lasso.",
-    "Translate this gesture: somebody nods toward {np}.",
-    "Our client clicks on {np}; respond with a mask.",
+    "Our client asks for {np}; respond with a mask.",
 )
 """Requests without any cue, which want the visible mask."""
+
+REFERRING_SHARE = 0.4
+"""Share of the objects with a reasoning question that get a referring one too. Most of what people ask of such a model
+does not name the target, and ReasonSeg has no question that does."""
+
+MOST_IMPLICIT = 2
+"""Reasoning questions about one object of which nothing is hidden."""
 
 INSTRUCTIONS = f"""\
 Choose up to {MAX_OBJECTS} objects of this image that a person might ask about, the occluded ones first. Write questions
@@ -315,12 +298,15 @@ def _choose(context: GrammarContext) -> list[RegionFacts]:
 def _ask_in_pairs(
     context: GrammarContext, region: RegionFacts
 ) -> Iterator[ProposedQuestion]:
-    """Minimal pairs: the object by its name, and by what is true of it."""
-    yield from _write_pair(context, region, context.names[region.id], "referring", None)
+    """Minimal pairs: the object by what is true of it, and by its name, always if nothing singles it out."""
     described = _describe(context, region)
     if described is not None:
         text, form = described
         yield from _write_pair(context, region, text, "reasoning", form)
+    if described is None or context.random.random() < REFERRING_SHARE:
+        yield from _write_pair(
+            context, region, context.names[region.id], "referring", None
+        )
 
 
 def _describe(context: GrammarContext, region: RegionFacts) -> tuple[str, Form] | None:
@@ -348,15 +334,16 @@ def _write_pair(
     occluder = None if front is None else context.names.get(front.id)
     pairs = PAIRS if occluder is None else (*PAIRS, *OCCLUDER_PAIRS)
     words = {"np": phrase, "it": _it(region), "occluder": occluder or ""}
-    opening = _opening(context, region)
     for pair in context.sample(pairs, len(pairs)):
+        both = pair.frame.format(cue="", **words)
+        introduction = _introduction(context, region, both)
         proposals = [
             _fill_pair(
                 context,
                 region,
                 pair=pair,
                 mask_type=mask_type,
-                opening=opening,
+                introduction=introduction,
                 words=words,
                 kind=kind,
                 form=form,
@@ -375,7 +362,7 @@ def _fill_pair(
     *,
     pair: CuePair,
     mask_type: str,
-    opening: str,
+    introduction: tuple[str, str],
     words: dict[str, str],
     kind: str,
     form: Form | None,
@@ -385,12 +372,13 @@ def _fill_pair(
     cue = (pair.amodal if is_amodal else pair.visible).format(**words)
     cue_kind = pair.amodal_kind if is_amodal else pair.visible_kind
     before, _, after = pair.frame.partition("{cue}")
+    opening, closing = introduction
     before = opening + before.format(**words)
     span = Cue(cue_kind, len(before), len(before) + len(cue))
     return _propose(
         context,
         region,
-        before + cue + after.format(**words),
+        before + cue + after.format(**words) + closing,
         mask_type=mask_type,
         kind=kind,
         form=form,
@@ -402,24 +390,39 @@ def _ask_plainly(
     context: GrammarContext, region: RegionFacts
 ) -> list[ProposedQuestion]:
     """Questions without a cue about an object of which nothing is hidden."""
-    frame = context.random.choice(PLAIN)
-    opening = _opening(context, region)
-    question = opening + frame.format(np=context.names[region.id], it=_it(region))
-    named = _propose(context, region, question, mask_type="visible", kind="referring")
+    proposals: list[ProposedQuestion] = []
+    asked: set[Form] = set()
     implicit = _implicit_questions(context, region)
     context.random.shuffle(implicit)
     for question, form in implicit:
+        before, after = _introduction(context, region, question)
         described = _propose(
             context,
             region,
-            question,
+            before + capitalize_first(question) + after,
             mask_type="visible",
             kind="reasoning",
             form=form,
         )
-        if not names_target(described, context.facts):
-            return [named, described]
-    return [named]
+        if form not in asked and not names_target(described, context.facts):
+            proposals.append(described)
+            asked.add(form)
+        if len(proposals) == MOST_IMPLICIT:
+            break
+    if proposals and context.random.random() >= REFERRING_SHARE:
+        return proposals
+    question = context.random.choice(PLAIN).format(
+        np=context.names[region.id], it=_it(region)
+    )
+    before, after = _introduction(context, region, question)
+    named = _propose(
+        context,
+        region,
+        before + question + after,
+        mask_type="visible",
+        kind="referring",
+    )
+    return [*proposals, named]
 
 
 def _implicit_questions(
@@ -431,12 +434,15 @@ def _implicit_questions(
         for item in context.settled
         if item.objects == [region]
     ]
-    return questions + [
-        (proposal.question, proposal.form)
-        for ask in (ask_riddles, ask_choices, ask_hidden, ask_neighbors)
-        for proposal in ask(context)
-        if proposal.about == (region,) and proposal.form is not None
-    ]
+    for ask in (ask_riddles, ask_choices, ask_hidden, ask_neighbors):
+        proposed = [
+            (proposal.question, proposal.form)
+            for proposal in ask(context)
+            if proposal.about == (region,) and proposal.form is not None
+        ]
+        # One of each: two riddles about a dog say the same of it.
+        questions += proposed[:1]
+    return questions
 
 
 def _propose(
@@ -467,11 +473,13 @@ def _propose(
     )
 
 
-def _opening(context: GrammarContext, region: RegionFacts) -> str:
-    """Sometimes a sentence before the question, which does not name the object; else nothing."""
-    opening = add_context("", context.random)
-    spoken = ProposedQuestion(opening, (), "", (region,))
-    return "" if names_target(spoken, context.facts) else opening
+def _introduction(
+    context: GrammarContext, region: RegionFacts, question: str
+) -> tuple[str, str]:
+    """What stands before and after a question, which does not name the object; mostly nothing."""
+    before, after = introduce(question, context.random)
+    spoken = ProposedQuestion(before, (), "", (region,))
+    return ("", "") if names_target(spoken, context.facts) else (before, after)
 
 
 def _it(region: RegionFacts) -> str:

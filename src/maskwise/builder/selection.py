@@ -7,8 +7,9 @@ from random import Random
 
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.grammar import ProposedQuestion
-from maskwise.builder.wording import add_context
+from maskwise.builder.wording import introduce
 from maskwise.language.category_names import find_category_name
+from maskwise.language.word_forms import capitalize_first
 
 PROMINENT = 0.01
 """Share of the image from which on an object is easy to see. Smaller ones are more often labelled wrongly or have
@@ -94,11 +95,11 @@ def names_target(proposal: ProposedQuestion, facts: ImageFacts) -> bool:
     return False
 
 
-def add_opening(
+def add_introduction(
     proposal: ProposedQuestion, facts: ImageFacts, random: Random
 ) -> ProposedQuestion:
-    """The proposal, sometimes with a sentence before its question; the sentence names no target either."""
-    if "." in proposal.question.rstrip(".") or proposal.family == "riddle":
-        return proposal
-    longer = replace(proposal, question=add_context(proposal.question, random))
+    """The proposal, sometimes with a sentence that tells who asks; the sentence names no target either."""
+    before, after = introduce(proposal.question, random)
+    question = before + capitalize_first(proposal.question) + after
+    longer = replace(proposal, question=question)
     return proposal if names_target(longer, facts) else longer

@@ -6,11 +6,10 @@ from functools import lru_cache
 from random import Random
 
 from maskwise.builder.knowledge import Fact, load_knowledge
-from maskwise.builder.knowledge_file import read_lines, read_sections
+from maskwise.builder.knowledge_file import read_sections
 from maskwise.language.word_forms import (
     NUMBERS,
     add_s,
-    capitalize_first,
     to_plural,
 )
 
@@ -22,8 +21,9 @@ HEDGES = ("usually", "typically", "normally", "generally", "commonly")
 PREDICATE_NOUN = re.compile(r"be (?:an?|the|one|part|somebody) ")
 """Beginnings of verb phrases that say what a single thing is: two elephants are not "the heaviest walker"."""
 
-CONTEXT_SHARE = 0.42
-"""Share of questions with a sentence before them: as many of ReasonSeg's 1,326 training questions have several."""
+INTRODUCED_SHARE = 0.12
+"""Share of questions that are quoted, with a sentence that tells who asks. Of ReasonSeg's 1,326 training questions
+42 % have several sentences; here many frames and all events have them too."""
 
 
 @lru_cache(maxsize=1)
@@ -33,9 +33,9 @@ def load_frames() -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1)
-def load_contexts() -> tuple[str, ...]:
-    """Sentences that may stand before any question."""
-    return read_lines("contexts.txt")
+def load_introductions() -> dict[str, tuple[str, ...]]:
+    """Sentences that end before a quotation, for questions ("asks") and for both questions and requests ("says")."""
+    return read_sections("introductions.txt")
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +54,11 @@ def plural_form(phrase: str, hedge: str = "") -> str:
     """A verb phrase after "they": "be on its back" gives "are on their back"; hedge: as above."""
     first, space, rest = base_form(phrase).partition(" ")
     verb = _add_adverb("are" if first == "be" else first, hedge)
-    return re.sub(r"\bits\b", "their", verb + space + rest)
+    return re.sub(r"\bits(elf)?\b", _plural_pronoun, verb + space + rest)
+
+
+def _plural_pronoun(match: re.Match[str]) -> str:
+    return "their" if match[1] is None else "themselves"
 
 
 def choose_hedge(fact: Fact) -> str:
@@ -116,7 +120,7 @@ NUMBERED = {
     "what does": ("one thing does", None),
     "what use": ("one thing use", None),
     "event": ("one thing event", None),
-    "who does": (None, "everybody does"),
+    "who does": ("one person does", "everybody does"),
     "who use": (None, "everybody use"),
 }
 """Sections of frames with further ones for one target and for several."""
@@ -177,10 +181,11 @@ def number_word(count: int) -> str:
 
 def describe(fact: Fact, kind: str | None, count: int = 1) -> str:
     """A noun phrase for what a fact is true of: "the animal that barks", "the things one would sit on"."""
-    if kind == "person" and fact.kind == "use":
-        return f"whoever one could {base_form(fact.text)}"
     if kind == "person":
-        return f"whoever {usual_singular(fact)}"
+        people = "the one" if count == 1 else "everyone"
+        if fact.kind == "use":
+            return f"{people} you could {base_form(fact.text)}"
+        return f"{people} who {usual_singular(fact)}"
     noun = f"the {kind or 'thing'}" if count == 1 else f"the {plural_kind(kind)}"
     if fact.kind == "use":
         return f"{noun} one would {base_form(fact.text)}"
@@ -188,11 +193,19 @@ def describe(fact: Fact, kind: str | None, count: int = 1) -> str:
     return f"{noun} that {verb}"
 
 
-def add_context(question: str, random: Random) -> str:
-    """The question, sometimes with a sentence before it."""
-    if random.random() >= CONTEXT_SHARE:
-        return question
-    return f"{random.choice(load_contexts())} {capitalize_first(question)}"
+def introduce(question: str, random: Random) -> tuple[str, str]:
+    """What stands before and after a question: who asks it, and quotation marks. Mostly nothing.
+
+    Questions that quote something, or that have a sentence of their own before them, stay as they are.
+    """
+    is_long = any(mark in question[:-1] for mark in '".?!')
+    if is_long or random.random() >= INTRODUCED_SHARE:
+        return "", ""
+    introductions = load_introductions()
+    suitable = introductions["says"]
+    if question.endswith("?"):
+        suitable += introductions["asks"]
+    return f'{random.choice(suitable)} "', '"'
 
 
 def count_noun(noun: str, count: int) -> str:
