@@ -30,6 +30,19 @@ def dense(masks: Masks) -> Planes:
 # -- reading and writing -------------------------------------------------------------------------------------------
 
 
+RUNS_AT_LIMITS = (1, 2, 15, 16, 17, 32, 33, 511, 512, 513, 514, 1024, 1025, 16400)
+"""Differences of these need one character of a string, two or more, and just not."""
+
+
+@given(st.lists(st.sampled_from(RUNS_AT_LIMITS), min_size=1, max_size=60))
+def test_strings_of_runs_equal_pycocotools(runs: list[int]) -> None:
+    frame = (1, sum(runs))
+    official = pm.frPyObjects({"size": list(frame), "counts": runs}, *frame)
+    masks = Masks.from_runs([runs], [frame])
+    assert masks.to_strings() == [official["counts"]]
+    assert masks.to_runs()[0].tolist() == runs
+
+
 @given(planes())
 def test_encoding_equals_pycocotools(stacks: tuple[Planes]) -> None:
     (planes,) = stacks

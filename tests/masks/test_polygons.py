@@ -47,6 +47,19 @@ def test_long_polygons(seed: int, points: int) -> None:
     ]
 
 
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.2, 0.5, 1.0, 0.013]))
+def test_edges_over_hundreds_of_columns(seed: int, grid: float) -> None:
+    """On a coarse grid edges pass exactly between two rows, where rounding decides."""
+    rng = np.random.default_rng(seed)
+    size = (300, 700)
+    corners = [rng.uniform(-40, 740, (points, 2)) for points in (3, 4, 9)]
+    shapes = [(np.round(xy / grid) * grid).ravel().tolist() for xy in corners]
+    assert Masks.draw_polygons(shapes, size).to_strings() == [
+        draw_official(shape, size) for shape in shapes
+    ]
+
+
 @given(st.lists(st.lists(polygons(), max_size=3), max_size=4), FILLED)
 def test_objects_are_unions(
     objects: list[list[list[float]]], size: tuple[int, int]

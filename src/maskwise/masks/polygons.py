@@ -11,6 +11,9 @@ from maskwise.errors import MaskError
 from maskwise.masks.contours import chain_rings
 from maskwise.masks.kernel import OR, Strings, kernel
 
+POINTS = (list, tuple, np.ndarray)
+"""What a list of points contains; a flat list contains numbers."""
+
 NOT_NUMBERS = "coordinates must be a flat list of numbers"
 
 
@@ -97,9 +100,7 @@ def geometry_polygons(geometry: Any) -> list[Float64Array]:
 
 def flatten(part: Any, item: int | None) -> Any:
     """As the kernel takes it: a list of numbers as it is, anything else as a flat float64 array."""
-    if isinstance(part, list) and not (
-        part and isinstance(part[0], list | tuple | np.ndarray)
-    ):
+    if isinstance(part, list) and not (part and isinstance(part[0], POINTS)):
         return part
     return to_floats(part, item)
 

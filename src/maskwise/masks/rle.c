@@ -4,10 +4,8 @@
  */
 
 #include "rle_loops.h"
-#include <math.h>
 
 #define MAX_RUNS ((size_t)1 << 27) /* of one mask that an operation makes: 512 MB of ends */
-#define MAX_COORDINATE 67108864.0  /* 2^26: five times this still fits an int32 */
 
 static const Loops *loops;
 
@@ -49,6 +47,7 @@ void free_work(Work *work) {
     free(work->plane_a.mask);
     free(work->plane_b.mask);
     free(work->toggles.at);
+    free(work->corners.at);
 }
 
 void free_parts(Parts *parts) {
@@ -164,31 +163,9 @@ int read_string(Work *work, RleString string, int64_t pixels, Ends *ends, int64_
 
 /* ---- ends to strings ----------------------------------------------------------------------------------------- */
 
-INLINE uint8_t *write_value(uint8_t *to, int64_t value) {
-    for (;;) {
-        int64_t rest = value >> 5;
-        uint8_t bits = value & 31;
-        if (rest == (bits & 16 ? -1 : 0)) {
-            *to++ = bits + 48;
-            return to;
-        }
-        *to++ = (bits | 32) + 48;
-        value = rest;
-    }
-}
-
 static int write_string(const Ends *ends, Text *text, RleError *error) {
     if (!reserve_text(text, text->count + MAX_VALUE_CHARS * ends->count, error)) return 0;
-    uint8_t *to = text->at + text->count;
-    int64_t before = 0, last = 0, position = 0;
-    for (size_t i = 0; i < ends->count; i++) {
-        int64_t run = (int64_t)ends->at[i] - position;
-        to = write_value(to, run - before);
-        before = last;
-        last = i ? run : 0;
-        position = ends->at[i];
-    }
-    text->count = (size_t)(to - text->at);
+    text->count = (size_t)(loops->write_values(ends->at, ends->count, text->at + text->count) - text->at);
     return 1;
 }
 
@@ -455,117 +432,13 @@ INLINE int group_toggles(Work *work, size_t low, size_t high, size_t height) {
     return 1;
 }
 
-static int compare_toggles(const void *a, const void *b) {
+static int compare_positions(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Sort the toggles of each column; nearly all columns have two, in unpredictable order. */
-static void sort_columns(const Ends *place, uint32_t *toggles) {
-    uint32_t first = 0;
-    for (size_t column = 0; column < place->count; column++) {
-        uint32_t stop = place->at[column];
-        if (stop - first == 2) {
-            uint32_t a = toggles[first], b = toggles[first + 1];
-            toggles[first] = a < b ? a : b;
-            toggles[first + 1] = a < b ? b : a;
-        } else if (stop - first > 64) {
-            qsort(toggles + first, stop - first, sizeof(uint32_t), compare_toggles);
-        } else
-            for (uint32_t i = first + 1; i < stop; i++) {
-                uint32_t value = toggles[i], j = i;
-                for (; j > first && toggles[j - 1] > value; j--) toggles[j] = toggles[j - 1];
-                toggles[j] = value;
-            }
-        first = stop;
-    }
-}
-
-/* ---- polygons ------------------------------------------------------------------------------------------------ */
-
-/* pycocotools follows the outline on a lattice five times as fine and keeps the steps that cross the middle of a pixel
- * column: from lattice column 5k + 2 to 5k + 3. Only those steps are evaluated here, with the same expressions. */
-
-typedef struct {
-    int x0, y0, x1, y1;
-} Edge;
-
-INLINE int lattice(double coordinate) { return (int)(5 * coordinate + .5); }
-
-/* ceil((v + .5) / 5 - .5), cut to the frame: exact in integers, as that is (v - 2) / 5. */
-INLINE uint32_t crossing_row(int v, int height) {
-    int row = v <= 2 ? 0 : (v + 2) / 5;
-    return (uint32_t)(row > height ? height : row);
-}
-
-/* Append the crossings of one edge. Along a flat edge (dx >= dy) the lattice row is a function of the column. Along a
- * steep one the column is a function of the row, so the row where it changes is estimated and then corrected. */
-INLINE int cross_edge(Work *work, Edge edge, const int32_t *size) {
-    Toggles *crossings = &work->toggles;
-    int x0 = edge.x0, y0 = edge.y0, x1 = edge.x1, y1 = edge.y1;
-    int low = x0 < x1 ? x0 : x1, high = x0 < x1 ? x1 : x0;
-    /* pixel columns k whose step from 5k + 2 to 5k + 3 lies within [low, high] */
-    int64_t first = low <= 2 ? 0 : (low + 2) / 5, last = high < 3 ? -1 : (high - 3) / 5;
-    last = last < size[1] ? last : size[1] - 1;
-    if (first > last) return 1;
-    if (crossings->count + (size_t)(last - first) > MAX_RUNS) return fail(&work->error, TOO_MANY_RUNS);
-    if (!reserve((void **)&crossings->at, &crossings->capacity, crossings->count + (size_t)(last - first) + 1, 8,
-                 &work->error))
-        return 0;
-    uint64_t *out = crossings->at + crossings->count;
-    int dx = high - low, dy = abs(y0 - y1), flat = dx >= dy, swapped = flat ? x0 > x1 : y0 > y1;
-    int xs = swapped ? x1 : x0, ys = swapped ? y1 : y0, xe = swapped ? x0 : x1, ye = swapped ? y0 : y1;
-    if (flat) {
-        double slope = (double)(ye - ys) / dx;
-        int upper = (slope < 0) - xs; /* of the two rows of a step, the upper one counts */
-        for (int64_t k = first; k <= last; k++) {
-            int v = (int)(ys + slope * ((int)(5 * k + 2) + upper) + .5);
-            *out++ = (uint64_t)k << 32 | crossing_row(v, size[0]);
-        }
-    } else {
-        double slope = (double)(xe - xs) / dy, estimate = 1 / slope;
-        int rising = slope > 0;
-        for (int64_t k = first; k <= last; k++) {
-            int u = (int)(5 * k + 2), t = (int)((u + .5 - xs) * estimate);
-            t = t < 0 ? 0 : t > dy ? dy : t;
-            while (t > 0 && ((int)(xs + slope * t + .5) > u) == rising) t--;
-            while (t < dy && ((int)(xs + slope * (t + 1) + .5) <= u) == rising) t++;
-            if (t < dy) *out++ = (uint64_t)k << 32 | crossing_row(t + ys, size[0]);
-        }
-    }
-    crossings->count = (size_t)(out - crossings->at);
-    return 1;
-}
-
-/* Draw the polygon of `points` points into work->out. */
-static int draw_polygon(Work *work, const double *xy, int64_t points, const int32_t *size) {
-    if (points < 1) return fail(&work->error, NO_POINTS);
-    for (int64_t i = 0; i < 2 * points; i++)
-        if (!(fabs(xy[i]) <= MAX_COORDINATE)) return fail(&work->error, NOT_FINITE);
-    uint32_t height = (uint32_t)size[0], pixels = height * (uint32_t)size[1];
-    int x = lattice(xy[0]), y = lattice(xy[1]), low = x, high = x;
-    Ends *out = &work->out;
-    work->toggles.count = 0;
-    for (int64_t i = 0; pixels && i < points; i++) {
-        int64_t next = i + 1 < points ? i + 1 : 0;
-        Edge edge = {x, y, lattice(xy[2 * next]), lattice(xy[2 * next + 1])};
-        if (!cross_edge(work, edge, size)) return 0;
-        x = edge.x1;
-        y = edge.y1;
-        low = x < low ? x : low;
-        high = x > high ? x : high;
-    }
-    size_t left = low < 0 ? 0 : (size_t)low / 5, right = high < 0 ? 0 : (size_t)high / 5;
-    right = right < (size_t)size[1] ? right : (size_t)size[1] - 1;
-    if (!group_toggles(work, left, right, height)) return 0;
-    sort_columns(&work->spare, out->at);
-    size_t count = 0; /* two crossings at one position cancel each other, the rest toggle */
-    for (size_t i = 0; i < out->count; i++) {
-        if (count && out->at[count - 1] == out->at[i]) count--;
-        else out->at[count++] = out->at[i];
-    }
-    out->count = count;
-    return finish_mask(out, pixels, &work->error);
+void sort_positions(uint32_t *positions, size_t count) {
+    qsort(positions, count, sizeof(uint32_t), compare_positions);
 }
 
 /* ---- masks of a batch ------------------------------------------------------------------------------------------- */
@@ -754,8 +627,9 @@ int rle_from_polygons(Work *work, const PolygonsArgs *args, int64_t *stops) {
         const int32_t *size = args->sizes + 2 * i;
         int64_t first = args->offsets[i], last = args->offsets[i + 1];
         work->error.item = i;
-        if (!check_frame(size, &work->error) || !draw_polygon(work, args->xy + 2 * first, last - first, size) ||
-            !write_mask(work, stops + i))
+        if (!check_frame(size, &work->error) ||
+            !loops->draw_polygon(work, args->xy + 2 * first, last - first, size) ||
+            !finish_mask(&work->out, count_pixels(size), &work->error) || !write_mask(work, stops + i))
             return 0;
     }
     return 1;
@@ -913,6 +787,10 @@ int rle_components(Work *work, const ComponentsArgs *args, Parts *parts) {
 
 /* ---- choice of the loops ------------------------------------------------------------------------------------------
  */
+
+static uint8_t *write_values_plain(const uint32_t *ends, size_t count, uint8_t *to) {
+    return write_values_body(ends, 0, count, to);
+}
 
 LOOPS(plain, )
 

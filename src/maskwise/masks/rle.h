@@ -73,6 +73,17 @@ typedef struct {
     size_t count, capacity;
 } Toggles;
 
+/* A corner of a polygon on pycocotools' lattice, and the pixel columns [first, last] whose middle is crossed by the edge
+ * from it to the next corner; first > last if there is none. */
+typedef struct {
+    int32_t x, y, first, last;
+} Corner;
+
+typedef struct {
+    Corner *at;
+    size_t count, capacity;
+} Corners;
+
 /* The boundary of a mask as bits: columns [left, right), and words [first_word, last_word) of each column. */
 typedef struct {
     uint64_t *mask; /* the boundary, followed by as many words of scratch */
@@ -94,6 +105,7 @@ typedef struct {
     Rectangles rectangles;
     BitPlane plane_a, plane_b;
     Toggles toggles;
+    Corners corners;
     RleError error;
 } Work;
 
@@ -243,6 +255,8 @@ typedef struct {
     int (*pair_areas)(Work *work, const PairsArgs *args);
     int (*boundary_areas)(Work *work, const PairsArgs *args);
     int (*find_toggles)(const uint8_t *plane, size_t pixels, size_t back, Ends *out, unsigned *beyond, RleError *error);
+    uint8_t *(*write_values)(const uint32_t *ends, size_t count, uint8_t *to);
+    int (*draw_polygon)(Work *work, const double *xy, int64_t points, const int32_t *size);
 } Loops;
 
 /* The AVX2 loops, or NULL where the compiler or the processor has no AVX2. */

@@ -19,6 +19,24 @@ static struct {
     uint8_t places[256][16], values[256], chars[256];
 } patterns;
 
+/* For every pattern of which of eight values have two characters: the places of their characters among eight pairs, and
+ * the number of characters. */
+static struct {
+    uint8_t places[256][16], chars[256];
+} packings;
+
+static void fill_packings(void) {
+    for (unsigned pattern = 0; pattern < 256; pattern++) {
+        unsigned count = 0;
+        memset(packings.places[pattern], 0x80, 16);
+        for (unsigned value = 0; value < 8; value++) {
+            packings.places[pattern][count++] = (uint8_t)(2 * value);
+            if (pattern >> value & 1) packings.places[pattern][count++] = (uint8_t)(2 * value + 1);
+        }
+        packings.chars[pattern] = (uint8_t)count;
+    }
+}
+
 static void fill_patterns(void) {
     for (unsigned pattern = 0; pattern < 256; pattern++) {
         unsigned at = 0, count = 0;
@@ -75,6 +93,83 @@ AVX2 static size_t read_values_avx2(const uint8_t *from, size_t length, int32_t 
     return count - (at - length); /* the padding was read as one value per character */
 }
 
+/* As write_values_body, eight values at a time where each has one or two characters. Values 0 to 2 are made otherwise
+ * than the rest. Each time 16 characters are written, which have room: 7 are reserved for each value. */
+AVX2 static uint8_t *write_values_avx2(const uint32_t *ends, size_t count, uint8_t *to) {
+    size_t at = count < 3 ? count : 3;
+    to = write_values_body(ends, 0, at, to);
+    for (; at + 8 <= count; at += 8) {
+        __m256i end = _mm256_loadu_si256((const __m256i *)(ends + at));
+        __m256i run = _mm256_sub_epi32(end, _mm256_loadu_si256((const __m256i *)(ends + at - 1)));
+        __m256i before = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(ends + at - 2)),
+                                          _mm256_loadu_si256((const __m256i *)(ends + at - 3)));
+        __m256i values = _mm256_sub_epi32(run, before);
+        if (!_mm256_testz_si256(_mm256_add_epi32(values, _mm256_set1_epi32(512)), _mm256_set1_epi32(~1023))) {
+            to = write_values_body(ends, at, at + 8, to);
+            continue;
+        }
+        __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
+        __m128i high = _mm_and_si128(_mm_add_epi16(words, _mm_set1_epi16(16)), _mm_set1_epi16(~31));
+        __m128i one = _mm_cmpeq_epi16(high, _mm_setzero_si128());
+        __m128i first = _mm_or_si128(_mm_and_si128(words, _mm_set1_epi16(31)), _mm_andnot_si128(one, _mm_set1_epi16(32)));
+        __m128i second = _mm_and_si128(_mm_slli_epi16(words, 3), _mm_set1_epi16(0x1F00));
+        __m128i chars = _mm_add_epi8(_mm_or_si128(first, second), _mm_set1_epi8(48));
+        unsigned two = ~(unsigned)_mm_movemask_epi8(_mm_packs_epi16(one, one)) & 255;
+        const __m128i *places = (const __m128i *)packings.places[two];
+        _mm_storeu_si128((__m128i *)to, _mm_shuffle_epi8(chars, _mm_loadu_si128(places)));
+        to += packings.chars[two];
+    }
+    return write_values_body(ends, at, count, to);
+}
+
+/* crossing_row() of four lattice rows: (v + 2) / 5 is exact as a double that is then cut, since v stays below 2^29. */
+AVX2 static inline __m128i crossing_rows(__m128i v, __m256d height) {
+    __m256d row = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm_add_epi32(v, _mm_set1_epi32(2))), _mm256_set1_pd(.2));
+    return _mm256_cvttpd_epi32(_mm256_min_pd(_mm256_max_pd(row, _mm256_setzero_pd()), height));
+}
+
+/* The lattice column of four steps t of a steep line, (int)(x + slope * t + .5). */
+AVX2 static inline __m128i steep_columns(__m256d x, __m256d slope, __m128i t) {
+    __m256d at = _mm256_add_pd(x, _mm256_mul_pd(slope, _mm256_cvtepi32_pd(t)));
+    return _mm256_cvttpd_epi32(_mm256_add_pd(at, _mm256_set1_pd(.5)));
+}
+
+/* As cross_columns_plain, four columns at a time. Where the estimate for a steep line is not yet the row at which the
+ * column changes, which is rare, four columns are done again one by one. */
+AVX2 static inline void cross_columns_avx2(const Line *line, int first, int count, int height, uint32_t *rows) {
+    const __m128i one = _mm_set1_epi32(1), fives = _mm_setr_epi32(2, 7, 12, 17);
+    const __m256d slope = _mm256_set1_pd(line->slope), half = _mm256_set1_pd(.5), limit = _mm256_set1_pd(height);
+    if (line->flat) {
+        const __m256d y = _mm256_set1_pd(line->y);
+        __m128i u = _mm_add_epi32(_mm_set1_epi32(5 * first + line->upper), fives);
+        for (int i = 0; i < count; i += 4, u = _mm_add_epi32(u, _mm_set1_epi32(20))) {
+            __m256d v = _mm256_add_pd(y, _mm256_mul_pd(slope, _mm256_cvtepi32_pd(u)));
+            __m128i cut = _mm256_cvttpd_epi32(_mm256_add_pd(v, half));
+            _mm_storeu_si128((__m128i *)(rows + i), crossing_rows(cut, limit));
+        }
+        return;
+    }
+    const __m256d x = _mm256_set1_pd(line->x), estimate = _mm256_set1_pd(line->estimate);
+    const __m128i rising = _mm_set1_epi32(-line->rising), longest = _mm_set1_epi32(line->dy);
+    __m128i u = _mm_add_epi32(_mm_set1_epi32(5 * first), fives);
+    for (int i = 0; i < count; i += 4, u = _mm_add_epi32(u, _mm_set1_epi32(20))) {
+        __m256d middle = _mm256_sub_pd(_mm256_add_pd(_mm256_cvtepi32_pd(u), half), x);
+        __m128i t = _mm256_cvttpd_epi32(_mm256_mul_pd(middle, estimate));
+        __m128i here = _mm_cmpgt_epi32(steep_columns(x, slope, t), u);
+        __m128i next = _mm_cmpgt_epi32(steep_columns(x, slope, _mm_add_epi32(t, one)), u);
+        __m128i inside = _mm_andnot_si128(_mm_cmpgt_epi32(_mm_setzero_si128(), t), _mm_cmpgt_epi32(longest, t));
+        /* a rising line passes u after t, a falling one before */
+        __m128i right = _mm_andnot_si128(_mm_cmpeq_epi32(here, rising), _mm_cmpeq_epi32(next, rising));
+        unsigned lanes = count - i < 4 ? (1u << (count - i)) - 1 : 15;
+        unsigned exact = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_and_si128(inside, right)));
+        if ((exact & lanes) == lanes) {
+            __m128i v = _mm_add_epi32(t, _mm_set1_epi32(line->y));
+            _mm_storeu_si128((__m128i *)(rows + i), crossing_rows(v, limit));
+        } else
+            cross_columns_plain(line, first + i, count - i < 4 ? count - i : 4, height, rows + i);
+    }
+}
+
 AVX2 static inline int differ_avx2(const uint8_t *a, const uint8_t *b) {
     __m256i any = _mm256_setzero_si256();
     for (int at = 0; at < BLOCK; at += 32) {
@@ -103,6 +198,7 @@ const Loops *avx2_loops(void) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
         return NULL;
     fill_patterns();
+    fill_packings();
     return &loops_avx2;
 }
 

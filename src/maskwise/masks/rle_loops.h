@@ -9,6 +9,7 @@
 #define MASKWISE_RLE_LOOPS_H
 
 #include "rle.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static __forceinline int lowest_bit(uint64_t word) {
 
 #define MAX_VALUE_CHARS 7                 /* 35 bits: more than any run of a frame of 2^31 pixels needs */
 #define MAX_PLANE_WORDS ((size_t)1 << 26) /* of one bit plane: 512 MB */
+#define MAX_COORDINATE 67108864.0         /* 2^26: five times this still fits an int32 */
 
 /* Defined in rle.c. */
 int fail(RleError *error, RleReason reason);
@@ -43,6 +45,7 @@ int read_pair(Work *work, const PairsArgs *args, int64_t item, int64_t *areas);
 int reserve(void **at, size_t *capacity, size_t wanted, size_t item, RleError *error);
 int reserve_ends(Ends *ends, size_t wanted, RleError *error);
 int reserve_plane(BitPlane *plane, size_t words, RleError *error);
+void sort_positions(uint32_t *positions, size_t count);
 
 /* ---- values of strings --------------------------------------------------------------------------------------- */
 
@@ -64,6 +67,38 @@ INLINE unsigned read_value(const uint8_t *at, int64_t *value) {
     for (unsigned i = 0; i < length; i++) bits |= (chars >> (8 * i) & 31) << (5 * i);
     *value = (int64_t)(bits << (64 - 5 * length)) >> (64 - 5 * length);
     return length;
+}
+
+/* Append a value of a string. Writes up to 7 characters, and at least 2, of which the second may not count. */
+INLINE uint8_t *write_value(uint8_t *to, int64_t value) {
+    if ((uint64_t)(value + 512) < 1024) {
+        unsigned two = (uint64_t)(value + 16) >= 32;
+        to[0] = (uint8_t)(48 + ((value & 31) | two << 5));
+        to[1] = (uint8_t)(48 + (value >> 5 & 31));
+        return to + 1 + two;
+    }
+    for (;;) {
+        int64_t rest = value >> 5;
+        uint8_t bits = value & 31;
+        if (rest == (bits & 16 ? -1 : 0)) {
+            *to++ = bits + 48;
+            return to;
+        }
+        *to++ = (bits | 32) + 48;
+        value = rest;
+    }
+}
+
+/* Value i of the string: run i, from the fourth on relative to run i - 2. Runs are below 2^31, so the difference of two
+ * fits an int32. */
+INLINE int32_t value_at(const uint32_t *ends, size_t i) {
+    uint32_t value = ends[i] - (i ? ends[i - 1] : 0);
+    return (int32_t)(i > 2 ? value - (ends[i - 2] - ends[i - 3]) : value);
+}
+
+INLINE uint8_t *write_values_body(const uint32_t *ends, size_t first, size_t stop, uint8_t *to) {
+    for (size_t i = first; i < stop; i++) to = write_value(to, value_at(ends, i));
+    return to;
 }
 
 /* ---- measuring ----------------------------------------------------------------------------------------------- */
@@ -345,6 +380,176 @@ INLINE int find_toggles_body(const uint8_t *plane, size_t pixels, size_t back, E
     return 1;
 }
 
+/* ---- polygons ------------------------------------------------------------------------------------------------- */
+
+/* pycocotools follows the outline on a lattice five times as fine and keeps the steps that cross the middle of a pixel
+ * column: from lattice column 5k + 2 to 5k + 3. Only those steps are evaluated here, with the same expressions. */
+
+#define STRIP 64 /* columns of an edge whose rows are computed before they are put in their places */
+
+/* An edge in the direction of its longer side. Along a flat one (dx >= dy) the lattice row is a function of the column:
+ * upper makes the upper one of the two rows of a step count. Along a steep one the column is a function of the row, so
+ * the row where it changes is estimated and then corrected. */
+typedef struct {
+    int x, y, flat, dy, rising, upper;
+    double slope, estimate;
+} Line;
+
+/* The rows at which a line crosses the columns first, first + 1, ...; there is room for STRIP rows. */
+typedef void CrossColumns(const Line *line, int first, int count, int height, uint32_t *rows);
+
+INLINE int lattice(double coordinate) { return (int)(5 * coordinate + .5); }
+
+/* ceil((v + .5) / 5 - .5), cut to the frame: exact in integers, as that is (v - 2) / 5. */
+INLINE uint32_t crossing_row(int v, int height) {
+    int row = v <= 2 ? 0 : (v + 2) / 5;
+    return (uint32_t)(row > height ? height : row);
+}
+
+INLINE uint32_t cross_flat(const Line *line, int column, int height) {
+    return crossing_row((int)(line->y + line->slope * (5 * column + 2 + line->upper) + .5), height);
+}
+
+INLINE uint32_t cross_steep(const Line *line, int column, int height) {
+    int u = 5 * column + 2, t = (int)((u + .5 - line->x) * line->estimate);
+    t = t < 0 ? 0 : t > line->dy ? line->dy : t;
+    while (t > 0 && ((int)(line->x + line->slope * t + .5) > u) == line->rising) t--;
+    while (t < line->dy && ((int)(line->x + line->slope * (t + 1) + .5) <= u) == line->rising) t++;
+    return crossing_row(t + line->y, height);
+}
+
+INLINE void cross_columns_plain(const Line *line, int first, int count, int height, uint32_t *rows) {
+    for (int i = 0; i < count; i++)
+        rows[i] = line->flat ? cross_flat(line, first + i, height) : cross_steep(line, first + i, height);
+}
+
+INLINE Line make_line(const Corner *from, const Corner *to) {
+    int dx = abs(to->x - from->x), dy = abs(to->y - from->y), flat = dx >= dy;
+    int swapped = flat ? from->x > to->x : from->y > to->y;
+    const Corner *start = swapped ? to : from, *end = swapped ? from : to;
+    int across = end->x - start->x, down = end->y - start->y;
+    double slope = flat ? (double)down / dx : (double)across / dy;
+    Line line = {start->x, start->y, flat, dy, slope > 0, (slope < 0) - start->x, slope, (double)down / across};
+    return line;
+}
+
+/* The corners on the lattice, the closing one included, and the pixel columns [left, right) that they span. */
+INLINE int place_corners(Work *work, const double *xy, int64_t points, int width, int *left, int *right) {
+    Corners *corners = &work->corners;
+    if (points < 1) return fail(&work->error, NO_POINTS);
+    if (!reserve((void **)&corners->at, &corners->capacity, (size_t)points + 1, sizeof(Corner), &work->error)) return 0;
+    int low = INT32_MAX, high = INT32_MIN;
+    for (int64_t i = 0; i < points; i++) {
+        if (!(fabs(xy[2 * i]) <= MAX_COORDINATE && fabs(xy[2 * i + 1]) <= MAX_COORDINATE))
+            return fail(&work->error, NOT_FINITE);
+        int x = lattice(xy[2 * i]);
+        Corner corner = {x, lattice(xy[2 * i + 1]), 0, -1};
+        corners->at[i] = corner;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    corners->at[points] = corners->at[0];
+    corners->count = (size_t)points;
+    *left = low < 0 ? 0 : low / 5;
+    *right = high < 0 ? 0 : high / 5 + 1;
+    *right = *right < width ? *right : width;
+    return 1;
+}
+
+/* Find the columns that each edge crosses. `next` [right - left + 1] gets where the positions of each column begin,
+ * if they are written column by column. Returns the number of positions. */
+INLINE size_t count_crossings(Corners *corners, int left, int right, uint32_t *next) {
+    size_t total = 0, columns = (size_t)(right - left);
+    memset(next, 0, (columns + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < corners->count; i++) {
+        Corner *corner = &corners->at[i];
+        int a = corner->x, b = corner[1].x, low = a < b ? a : b, high = a < b ? b : a;
+        /* pixel columns k whose step from 5k + 2 to 5k + 3 lies within [low, high] */
+        int first = low <= 2 ? 0 : (low + 2) / 5, last = high < 3 ? -1 : (high - 3) / 5;
+        corner->first = first;
+        corner->last = last = last < right ? last : right - 1;
+        if (first > last) continue;
+        total += (size_t)(last - first) + 1;
+        next[first - left]++; /* the differences of the counts */
+        next[last - left + 1]--;
+    }
+    uint32_t count = 0, begin = 0;
+    for (size_t column = 0; column < columns; column++) {
+        count += next[column];
+        next[column] = begin;
+        begin += count;
+    }
+    return total;
+}
+
+INLINE void sort_column(uint32_t *at, size_t count) {
+    if (count > 64) {
+        sort_positions(at, count);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        uint32_t value = at[i];
+        size_t j = i;
+        for (; j > 0 && at[j - 1] > value; j--) at[j] = at[j - 1];
+        at[j] = value;
+    }
+}
+
+/* Sort the positions of each column, remove those that occur twice, which cancel each other, and keep the rest. Nearly
+ * all columns have two positions, in unpredictable order. */
+INLINE size_t merge_columns(const uint32_t *stops, size_t columns, uint32_t *at) {
+    uint32_t *to = at, before = UINT32_MAX; /* the last position that was kept: none has this value */
+    size_t first = 0;
+    for (size_t column = 0; column < columns; column++) {
+        size_t stop = stops[column];
+        if (stop - first == 2) {
+            uint32_t a = at[first], b = at[first + 1], low = a < b ? a : b, high = a < b ? b : a;
+            if (low != high && low != before) {
+                *to++ = low;
+                *to++ = before = high;
+                first = stop;
+                continue;
+            }
+            at[first] = low;
+            at[first + 1] = high;
+        } else
+            sort_column(at + first, stop - first);
+        for (; first < stop; first++) {
+            if (at[first] == before) to--;
+            else *to++ = at[first];
+            before = to > at ? to[-1] : UINT32_MAX;
+        }
+    }
+    return (size_t)(to - at);
+}
+
+/* Draw the polygon of `points` points into work->out, which lacks its last end. */
+INLINE int draw_polygon_body(Work *work, const double *xy, int64_t points, const int32_t *size, CrossColumns *cross) {
+    Ends *stops = &work->spare, *out = &work->out;
+    int left = 0, right = 0, height = size[0];
+    out->count = 0;
+    if (!place_corners(work, xy, points, size[1], &left, &right)) return 0;
+    if (left >= right || !height) return 1;
+    size_t columns = (size_t)(right - left);
+    if (!reserve_ends(stops, columns + 1, &work->error)) return 0;
+    uint32_t *next = stops->at, rows[STRIP];
+    size_t total = count_crossings(&work->corners, left, right, next);
+    if (!reserve_ends(out, total + 4, &work->error)) return 0;
+    for (size_t i = 0; i < work->corners.count; i++) {
+        const Corner *corner = &work->corners.at[i];
+        if (corner->first > corner->last) continue;
+        Line line = make_line(corner, corner + 1);
+        for (int first = corner->first; first <= corner->last; first += STRIP) {
+            int count = corner->last - first < STRIP ? corner->last - first + 1 : STRIP;
+            cross(&line, first, count, height, rows);
+            uint32_t *place = next + (first - left), base = (uint32_t)first * (uint32_t)height;
+            for (int k = 0; k < count; k++, base += (uint32_t)height) out->at[place[k]++] = base + rows[k];
+        }
+    }
+    out->count = merge_columns(next, columns, out->at);
+    return 1;
+}
+
 /* ---- loops ---------------------------------------------------------------------------------------------------- */
 
 INLINE int strings_body(Work *work, StringsArgs *args) {
@@ -401,12 +606,17 @@ INLINE int boundary_areas_body(Work *work, const PairsArgs *args) {
                                                unsigned *beyond, RleError *error) {                                    \
         return find_toggles_body(plane, pixels, back, out, beyond, error, differ_##suffix, toggled_##suffix);          \
     }                                                                                                                  \
+    attribute static int draw_polygon_##suffix(Work *work, const double *xy, int64_t points, const int32_t *size) {    \
+        return draw_polygon_body(work, xy, points, size, cross_columns_##suffix);                                      \
+    }                                                                                                                  \
     static const Loops loops_##suffix = {#suffix,                                                                      \
                                          read_values_##suffix,                                                         \
                                          strings_##suffix,                                                             \
                                          measure_##suffix,                                                             \
                                          pair_areas_##suffix,                                                          \
                                          boundary_areas_##suffix,                                                      \
-                                         find_toggles_##suffix};
+                                         find_toggles_##suffix,                                                        \
+                                         write_values_##suffix,                                                        \
+                                         draw_polygon_##suffix};
 
 #endif
