@@ -8,10 +8,31 @@
 
 `run.json` and `scores.json` are written from and read into the structs of `schema`. A `Run` made in memory has the same
 content as one that was read from a folder.
+
+The names are loaded when they are first used: the records of `schema`, which every model needs, do without the reader
+of datasets and the protocols.
 """
 
-from maskwise.runs.reader import load_run
-from maskwise.runs.run import PredictionSummary, Run
-from maskwise.runs.writer import write_run
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maskwise.runs.reader import load_run
+    from maskwise.runs.run import PredictionSummary, Run
+    from maskwise.runs.writer import write_run
 
 __all__ = ["PredictionSummary", "Run", "load_run", "write_run"]
+
+_MODULES = {
+    "PredictionSummary": "maskwise.runs.run",
+    "Run": "maskwise.runs.run",
+    "load_run": "maskwise.runs.reader",
+    "write_run": "maskwise.runs.writer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name on first use (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -19,6 +19,7 @@ choice          the interface of choosers
 match           the offline chooser; vocabulary, relations and colors are what it knows
 question        what a question asks for; remarks, clause, nouns and modifiers are its steps
 vlm             the chooser that asks a vision-language model
+morphology      masks grown, and depths in them
 window          the part of an image that the completion network sees
 completion      amodal masks
 model           the predictor

@@ -18,11 +18,11 @@ from typing import Protocol
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage
 
 from maskwise.arrays import BoolArray, Float32Array, UInt8Array
 from maskwise.models.convex_hull import fill_hull
 from maskwise.models.onnx_session import open_session
+from maskwise.models.photo.morphology import dilate
 from maskwise.models.photo.sam import ImageEmbedding
 from maskwise.models.photo.window import Window
 
@@ -210,7 +210,7 @@ def find_touching(
     visible: BoolArray, hull: BoolArray, neighbours: Sequence[BoolArray]
 ) -> list[int]:
     """Which of the neighbours, bool [s, s] each, touch the object or reach into its hull."""
-    grown = ndimage.binary_dilation(visible, iterations=CONTACT)
+    grown = dilate(visible, CONTACT)
     reach = (grown | hull) & ~visible
     return [
         number

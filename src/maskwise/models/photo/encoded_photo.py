@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask
@@ -17,6 +16,7 @@ from maskwise.models.photo.completion import (
     hides,
     order_probability,
 )
+from maskwise.models.photo.morphology import dilate
 from maskwise.models.photo.open_labels import OpenLabeler, select_labelled
 from maskwise.models.photo.proposals import (
     Proposal,
@@ -182,7 +182,7 @@ class EncodedPhoto:
     def _ask_order(self, front: int, back: int) -> float | None:
         first = self.proposals[front].inside
         second = self.proposals[back].inside
-        near = ndimage.binary_dilation(first, iterations=CONTACT)
+        near = dilate(first, CONTACT)
         if not (near & second).any():
             return None
         size = self.image.size

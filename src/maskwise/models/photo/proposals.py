@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage
 
 from maskwise.arrays import BoolArray, Float32Array, Float64Array, UInt8Array
 from maskwise.models.convex_hull import fill_hull
 from maskwise.models.photo.box import Box, mask_box
 from maskwise.models.photo.detector import Detections, YoloxDetector, box_ious
+from maskwise.models.photo.morphology import dilate, find_depths
 from maskwise.models.photo.saliency import SaliencyNetwork
 from maskwise.models.photo.sam import ImageEmbedding, MaskLogits, MobileSam
 
@@ -188,7 +188,7 @@ def find_hiding(
         return []
     rows, columns = np.nonzero(visible)
     side = max(np.ptp(rows), np.ptp(columns)) + 1
-    ring = ndimage.binary_dilation(visible, iterations=max(1, round(RING * side)))
+    ring = dilate(visible, max(1, round(RING * side)))
     free = (fill_hull(visible) | ring) & ~visible
     for other in others:
         if other.mean() <= COVERING_AREA:
@@ -199,7 +199,7 @@ def find_hiding(
         if free.sum() < MIN_FREE * visible.sum():
             break
         # The pixel farthest from everything that is covered.
-        depth = ndimage.distance_transform_edt(np.pad(free, 1))[1:-1, 1:-1]
+        depth = find_depths(free)
         row, column = divmod(int(depth.argmax()), width)
         free[_disc(free.shape, row, column, depth[row, column])] = False
         point = (
