@@ -89,3 +89,26 @@ def test_the_noun_after_an_interrogative_is_asked_for(
 def test_a_relative_pronoun_asks_for_nothing() -> None:
     (tokens,) = split_sentences("the people who skate")
     assert find_interrogative(tokens, find_nouns(tokens)) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("When eating a cake, which utensils are used?", "utensils"),
+        ("When eating a sandwich, what utensil is used?", "utensil"),
+        ("If we play football or baseball, what object should we wear?", "object"),
+        ("When enjoying a sandwich, what could add flavor?", None),
+    ],
+)
+def test_an_interrogative_may_follow_a_noun(question: str, asked: str | None) -> None:
+    (tokens,) = split_sentences(question)
+    interrogative = find_interrogative(tokens, find_nouns(tokens))
+    assert interrogative is not None
+    place, noun = interrogative
+    assert tokens[place].word in ("what", "which")
+    assert (noun and tokens[noun.start].word) == asked
+
+
+def test_a_pronoun_after_a_noun_describes_it() -> None:
+    (tokens,) = split_sentences("the bus, which is red")
+    assert find_interrogative(tokens, find_nouns(tokens)) is None

@@ -117,10 +117,19 @@ def _has_word(tokens: Sequence[Token], words: frozenset[str]) -> bool:
 def find_interrogative(
     tokens: Sequence[Token], nouns: Sequence[Noun]
 ) -> Interrogative | None:
-    """The first interrogative of a sentence; one that follows a noun ("people who skate") is a relative pronoun."""
+    """The first interrogative of a sentence; one that follows a noun ("people who skate") is a relative pronoun.
+
+    Not so "what", and "which" before a noun: "When eating a cake, which utensils are used?"
+    """
+    noun_starts = {noun.start for noun in nouns}
     noun_ends = {noun.stop for noun in nouns}
     for place, token in enumerate(tokens):
-        if token.word not in INTERROGATIVES or place in noun_ends:
+        if token.word not in INTERROGATIVES:
+            continue
+        asks = token.word == "what" or (
+            token.word == "which" and place + 1 in noun_starts
+        )
+        if place in noun_ends and not asks:
             continue
         follows_noun = any(noun.stop < place for noun in nouns)
         if follows_noun and tokens[place - 1].word in BEFORE_FREE_RELATIVE:

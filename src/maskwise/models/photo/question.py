@@ -194,11 +194,12 @@ def parse_question(text: str, *, open_nouns: bool = False) -> ParsedQuestion:
 
 def _presupposes(tokens: Sequence[Token]) -> bool:
     words = [token.word for token in tokens]
-    if not words or words[0] in {"why", "how", "when"}:
+    if not words or words[0] in {"why", "how"}:
         return False
+    # "When preparing dough, what could be used?" takes a target for granted, "When was it built?" does not.
     if not INTERROGATIVES.isdisjoint(words) or not REQUESTS.isdisjoint(words):
         return True
-    return words[0] not in YES_OR_NO and words[0] != "any"
+    return words[0] not in YES_OR_NO and words[0] not in {"any", "when"}
 
 
 class _Clause:
