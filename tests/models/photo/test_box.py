@@ -3,7 +3,7 @@
 import numpy as np
 
 from maskwise.models.photo.box import Box, mask_box, shared_height, shared_width
-from maskwise.models.photo.detector import _is_complete, _tiles
+from maskwise.models.photo.detector import _is_complete, make_tiles
 from maskwise.models.photo.window import Window
 
 
@@ -47,13 +47,20 @@ def test_a_window_at_the_border_is_pasted_as_far_as_it_fits() -> None:
 
 
 def test_tiles_overlap_and_reach_every_corner() -> None:
-    tiles = _tiles(100, 50)
+    tiles = make_tiles(100, 50, 0.6, 2)
     assert tiles == [
         (0, 0, 60, 30),
         (40, 0, 100, 30),
         (0, 20, 60, 50),
         (40, 20, 100, 50),
     ]
+
+
+def test_tiles_are_evenly_spaced() -> None:
+    tiles = make_tiles(100, 50, 0.4, 3)
+    assert len(tiles) == 9
+    assert [left for left, top, _, _ in tiles if top == 0] == [0, 30, 60]
+    assert tiles[-1] == (60, 30, 100, 50)
 
 
 def test_boxes_at_the_inner_border_of_a_tile_may_be_cut() -> None:

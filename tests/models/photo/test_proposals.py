@@ -10,9 +10,11 @@ from maskwise.models.photo.detector import (
     box_ious,
     suppress,
 )
+from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import (
     MAX_PROMPTS,
     MAX_PROPOSALS,
+    MAX_SMALL,
     _grid_points,
     add_points,
     find_hiding,
@@ -22,6 +24,8 @@ from maskwise.models.photo.proposals import (
 from maskwise.models.photo.sam import MaskLogits
 from tests.models.photo.scene import (
     OBJECTS,
+    FakeCompletion,
+    FakeDetector,
     draw_scene,
     fake_networks,
     find_proposals,
@@ -47,10 +51,32 @@ def test_copies_are_dropped_and_prompts_are_bounded() -> None:
     assert networks.sam.decoded <= MAX_PROMPTS + 1  # type: ignore[attr-defined]
 
 
+def test_small_objects_are_proposed_where_all_is_looked_for() -> None:
+    networks = fake_networks()
+
+    class Lens(FakeDetector):
+        def detect_small(self, image: Image.Image) -> Detections:
+            boxes = np.array(
+                [[300, 5, 310, 15], [120, 60, 200, 140], [0, 0, 160, 200]], np.float32
+            )
+            return Detections(
+                boxes, np.array([0.5, 0.4, 0.3], np.float32), np.array([14, 16, 14])
+            )
+
+    lens = networks._replace(detector=Lens())  # type: ignore[arg-type]
+    photo = EncodedPhoto(draw_scene(), lens, FakeCompletion(0.0))
+    before = len(photo.proposals)
+    photo.look_around()
+    # Not the dog, which is known, nor a box that is not small.
+    added = [one for one in photo.proposals[before:] if one.source == "detector"]
+    assert [one.labels for one in added] == [{"bird": 0.5}]
+    assert photo.proposals[before] is added[0]
+
+
 def test_a_label_of_a_copy_is_kept() -> None:
     networks = fake_networks()
 
-    class Twice:
+    class Twice(FakeDetector):
         def detect(self, image: Image.Image) -> Detections:
             boxes = np.array([[20, 100, 60, 150]] * 2, np.float32)
             return Detections(
@@ -145,7 +171,7 @@ def test_a_point_gives_the_whole_and_its_parts() -> None:
 def test_prompts_are_counted_even_if_their_masks_are_copies() -> None:
     networks = fake_networks()
 
-    class Crowd:
+    class Crowd(FakeDetector):
         def detect(self, image: Image.Image) -> Detections:
             boxes = np.array([[k, 0, k + 4, 10] for k in range(40)], np.float32)
             return Detections(
@@ -154,7 +180,7 @@ def test_prompts_are_counted_even_if_their_masks_are_copies() -> None:
 
     crowd = networks._replace(detector=Crowd())  # type: ignore[arg-type]
     found = find_proposals(crowd)
-    assert networks.sam.decoded <= MAX_PROMPTS  # type: ignore[attr-defined]
+    assert networks.sam.decoded <= MAX_PROMPTS + MAX_SMALL  # type: ignore[attr-defined]
     assert len(found) <= MAX_PROPOSALS
 
 

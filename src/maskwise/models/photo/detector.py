@@ -1,5 +1,6 @@
 """YOLOX-nano: boxes of the 80 COCO categories (Ge et al. 2021). Small objects are found in enlarged tiles."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,13 @@ MAX_BOXES = 80
 """Boxes of one image; the best ones are kept."""
 
 TILE_SHARE = 0.6
-"""Side of a tile relative to the image. Tiles overlap, so that a small object lies completely in one of them."""
+TILES = 2
+"""Side of a tile relative to the image, and tiles per side. They overlap, so that a small object lies completely in one
+of them."""
+
+SMALL_TILE_SHARE = 0.4
+SMALL_TILES = 3
+"""The same of the tiles in which small objects are looked for where a chooser wants all that can be found."""
 
 TILE_BORDER = 0.01
 """A box this near to the inner border of a tile, relative to the tile, may be truncated and is dropped."""
@@ -67,15 +74,16 @@ class YoloxDetector:
         width, height = image.size
         whole = (0, 0, width, height)
         detections = [self._detect_in(image, whole, whole)]
-        for tile in _tiles(width, height):
+        for tile in make_tiles(width, height, TILE_SHARE, TILES):
             detections.append(self._detect_in(image, tile, whole))
-        merged = Detections(
-            np.concatenate([part.boxes for part in detections]),
-            np.concatenate([part.scores for part in detections]),
-            np.concatenate([part.categories for part in detections]),
-        )
-        kept = suppress(merged, MAX_IOU)
-        return merged.take(kept[:MAX_BOXES])
+        return _merge(detections)
+
+    def detect_small(self, image: Image.Image) -> Detections:
+        """The objects found in nine smaller tiles; small ones among them are often missing in `detect`."""
+        width, height = image.size
+        whole = (0, 0, width, height)
+        tiles = make_tiles(width, height, SMALL_TILE_SHARE, SMALL_TILES)
+        return _merge([self._detect_in(image, tile, whole) for tile in tiles])
 
     def _detect_in(self, image: Image.Image, tile: Tile, whole: Tile) -> Detections:
         """The objects in a tile of the image; those that the tile may have cut are left out."""
@@ -164,13 +172,28 @@ def _grid() -> tuple[Float32Array, Float32Array]:
     return all_cells, all_strides
 
 
-def _tiles(width: int, height: int) -> list[Tile]:
-    """The four tiles at the corners of an image."""
-    tile_width = round(width * TILE_SHARE)
-    tile_height = round(height * TILE_SHARE)
+def _merge(detections: Sequence[Detections]) -> Detections:
+    """The best of several detections, without copies."""
+    merged = Detections(
+        np.concatenate([part.boxes for part in detections]),
+        np.concatenate([part.scores for part in detections]),
+        np.concatenate([part.categories for part in detections]),
+    )
+    kept = suppress(merged, MAX_IOU)
+    return merged.take(kept[:MAX_BOXES])
+
+
+def make_tiles(width: int, height: int, share: float, count: int) -> list[Tile]:
+    """Tiles of an image, row by row: `count` per side, evenly from border to border, each `share` of the image's side.
+    count: at least 2.
+    """
+    tile_width = round(width * share)
+    tile_height = round(height * share)
     tiles = []
-    for top in (0, height - tile_height):
-        for left in (0, width - tile_width):
+    for row in range(count):
+        top = round(row * (height - tile_height) / (count - 1))
+        for column in range(count):
+            left = round(column * (width - tile_width) / (count - 1))
             tiles.append((left, top, left + tile_width, top + tile_height))
     return tiles
 

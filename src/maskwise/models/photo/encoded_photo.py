@@ -24,6 +24,7 @@ from maskwise.models.photo.proposals import (
     add_detection,
     add_parts,
     add_points,
+    add_small,
     box_proposal,
     enlarge,
     find_hiding,
@@ -69,10 +70,17 @@ class EncodedPhoto:
         self._vectors: list[Float32Array] = []
 
     def look_around(self) -> None:
-        """Add the proposals of a grid of points, once. Choosers call it that choose among all that can be found."""
-        if not self._has_points:
-            self._has_points = True
-            add_points(self.proposals, self.networks.sam, self.embedding, self._prompts)
+        """Add small objects and the proposals of a grid of points, once.
+
+        Choosers call it that choose among all that can be found.
+        """
+        if self._has_points:
+            return
+        self._has_points = True
+        sam = self.networks.sam
+        small = self.networks.detector.detect_small(self.image)
+        add_small(self.proposals, sam, self.embedding, small)
+        add_points(self.proposals, sam, self.embedding, self._prompts)
 
     def look_for(
         self, categories: Collection[str], count: int, *, at_least: int = 1

@@ -35,10 +35,19 @@ SAME_BOX = 0.85
 """A detection whose box has a larger IoU with that of a better one is another label of the same object."""
 
 MAX_PROMPTS = 32
-"""Prompts in all: each takes a sixteenth of the time that MobileSAM needs to encode an image."""
+"""Prompts in all, but for those of small objects. Each takes a sixteenth of the time that MobileSAM needs to encode an
+image."""
 
 MAX_PROPOSALS = 40
 """More numbered marks than these cannot be told apart in an image; the points with the lowest scores are dropped."""
+
+MAX_SMALL = 8
+MAX_SMALL_AREA = 0.02
+"""Small objects that are looked for in smaller tiles: how many prompt masks, and the largest box, as a share of the
+image. Chosen on boxes in 40 images of coco128: 51 % of 233 objects below 1 % of the image have one then, else 38 %."""
+
+SAME_SMALL_BOX = 0.55
+"""A small detection whose box has a larger IoU with that of a proposal is no new object."""
 
 GRID_SIDE = 8
 """Points per side of the grid."""
@@ -151,6 +160,27 @@ def propose(
     for salient in _salient_proposals(sam, embedding, saliency):
         add_proposal(proposals, salient)
     return proposals, prompts + 1  # the box of what is salient
+
+
+def add_small(
+    proposals: list[Proposal],
+    sam: MobileSam,
+    embedding: ImageEmbedding,
+    detections: Detections,
+) -> None:
+    """Add the small objects of detections that no proposal shows, with at most MAX_SMALL prompts."""
+    image_area = embedding.size[0] * embedding.size[1]
+    prompts = 0
+    for row in np.flatnonzero(detections.scores >= MIN_DETECTION).tolist():
+        if prompts == MAX_SMALL:
+            break
+        box = Box(*detections.boxes[row].tolist())
+        known = np.array([proposal.box for proposal in proposals], np.float32)
+        ious = box_ious(detections.boxes[row], known.reshape(-1, 4))
+        is_known = ious.max(initial=0) > SAME_SMALL_BOX
+        if is_known or box.area > MAX_SMALL_AREA * image_area:
+            continue
+        prompts += add_detection(proposals, sam, embedding, detections, row)
 
 
 def add_points(
