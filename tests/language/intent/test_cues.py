@@ -72,8 +72,14 @@ def test_the_amodal_mask_needs_evidence(question: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "sentences", "right"),
-    # The later two have many plain questions with words of doing and wholeness in other senses.
-    [("test_d", 400, 0.95), ("test_f", 404, 0.92), ("test_g", 204, 0.92)],
+    # test_f and test_g have many plain questions with words of doing and wholeness in other senses. Errors on the first
+    # three were read before the weights were last trained; test_h was opened afterwards.
+    [
+        ("test_d", 400, 0.95),
+        ("test_f", 404, 0.95),
+        ("test_g", 204, 0.94),
+        ("test_h", 200, 0.93),
+    ],
 )
 def test_sentences_kept_aside_are_classified_with_their_cues(
     name: str, sentences: int, right: float

@@ -48,8 +48,29 @@ def test_word_vectors_are_written_and_read_again(
     weights = shared("weights", "minilm_int8.onnx").parent
     texts = " ".join(sentence.text for sentence in read_hand_written("train_a")[:60])
     words = sorted({word for word in texts.lower().split() if word.isalpha()})
-    monkeypatch.setattr(word_vectors, "choose_words", lambda folder, texts: words)
+    monkeypatch.setattr(
+        word_vectors, "choose_words", lambda folder, texts: (words, set())
+    )
     out = tmp_path / "vectors.npz"
     monkeypatch.setattr("sys.argv", ["word_vectors", str(weights), str(out)])
     word_vectors.main()
     assert word_vectors.read_vectors(out).words == words
+
+
+def test_names_get_no_vector_before_other_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weights = shared("weights", "minilm_int8.onnx").parent
+    names = ["vladimir", "barcelona", "gonzalez", "helsinki"]
+    others = ["shovel", "peel", "crunchy", "goat"]
+    examples = ["john", "maria", "paris", "ladder", "boil", "octopus"]
+    monkeypatch.setattr(word_vectors, "MAX_VECTORS", len(others) + 1)
+    words = sorted([*names, *others, *examples])
+    distilled = word_vectors.distill(words, {"gonzalez", *others}, weights)
+    assert distilled.words == sorted(["gonzalez", *others])
+    likeness = dict(
+        zip(
+            words, word_vectors.name_likeness(words, word_vectors.embed(words, weights))
+        )
+    )
+    assert min(likeness[name] for name in names) > max(likeness[x] for x in others)

@@ -38,12 +38,11 @@ from maskwise.training.intent.fit_network import (
     train_network,
 )
 from maskwise.training.intent.sentences import (
-    CHOOSING_SET,
     HandWrittenSentence,
     label_sentence,
     label_type,
     label_visible,
-    read_hand_written,
+    read_choosing_sentences,
     read_training_sentences,
     read_visible_texts,
 )
@@ -60,8 +59,8 @@ NETWORK_SEED = 7
 """Seed of the template sentences of the network: others than those of the concept classifier."""
 
 CONCEPT_WEIGHT = 0.5
-"""Weight of the concept classifier's log odds beside the network's, which makes the choosing set most likely among
-those from 0 to 1."""
+"""Weight of the concept classifier's log odds beside the network's. Among those from 0 to 1, 0.25 and 0.5 make the
+choosing sets most likely, equally so; with 0.5 more of them are right."""
 
 TARGET_SCALES = (0.1, 10.0)
 """Limits of the calibrating factor."""
@@ -120,8 +119,8 @@ def train_classifier(
 def calibrate(
     concepts: ConceptClassifier, encoder: WordEncoder, network: CueNetwork
 ) -> float:
-    """The factor of the log odds that makes the choosing set most likely (temperature scaling, arXiv 1706.04599)."""
-    sentences = read_hand_written(CHOOSING_SET)
+    """The factor of the log odds that makes the choosing sets most likely (temperature scaling, arXiv 1706.04599)."""
+    sentences = read_choosing_sentences()
     log_odds = []
     for sentence in sentences:
         words = encoder.encode(locate_words(sentence.text))

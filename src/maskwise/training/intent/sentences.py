@@ -2,13 +2,14 @@
 
 `hand_written/*.jsonl` were written one by one, not expanded from templates: most of them by a language model, as R2SM
 wrote its queries, each set without sight of the others. `train_*` are trained on (`train_dev`, two older sets, without
-marked cues), `choose_c` chooses settings and calibrates. Published questions and captions, visible,
-are read from a folder where there is one; they are not part of the project.
+marked cues), `choose_*` choose settings and calibrate; `choose_h` are 143 sentences taken out of `train_h` by a hash
+before any training. Published questions and captions, visible, are read from a folder where there is one; they are not
+part of the project.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,8 +21,8 @@ from maskwise.language.intent.cues import KINDS, CueKind
 from maskwise.language.intent.tokenizer import RequestedMask
 from maskwise.language.intent.words import QuestionWord, locate_words
 
-TRAINING_SETS = ("train_a", "train_b", "train_e", "train_dev")
-CHOOSING_SET = "choose_c"
+TRAINING_SETS = ("train_a", "train_b", "train_e", "train_dev", "train_h")
+CHOOSING_SETS = ("choose_c", "choose_h")
 
 HELD_OUT_IN = 5
 """One in so many captions of GSEval is kept aside, to count false amodal answers."""
@@ -63,10 +64,12 @@ def read_hand_written(name: str) -> list[HandWrittenSentence]:
 
 def read_training_sentences() -> list[HandWrittenSentence]:
     """The sentences of all training sets."""
-    sentences = []
-    for name in TRAINING_SETS:
-        sentences += read_hand_written(name)
-    return sentences
+    return _read_sets(TRAINING_SETS)
+
+
+def read_choosing_sentences() -> list[HandWrittenSentence]:
+    """The sentences of both choosing sets."""
+    return _read_sets(CHOOSING_SETS)
 
 
 def label_sentence(sentence: HandWrittenSentence) -> LabeledSentence:
@@ -130,6 +133,13 @@ def vocabulary_of(texts: Iterable[str]) -> set[str]:
     for text in texts:
         words.update(re.findall("[a-z]+", text.lower()))
     return words
+
+
+def _read_sets(names: Sequence[str]) -> list[HandWrittenSentence]:
+    sentences = []
+    for name in names:
+        sentences += read_hand_written(name)
+    return sentences
 
 
 def _read_reasonseg_questions(folder: Path) -> Iterator[str]:
