@@ -42,6 +42,8 @@ class RegionGeometry:
         """The box around both masks of each region, int32 [regions, 4]; zeros where neither has a pixel."""
         visible = self.visible
         amodal = self.amodal
+        if not amodal.area.any():
+            return visible.box
         both = ((visible.area > 0) & (amodal.area > 0))[:, None]
         hull = np.concatenate(
             [

@@ -65,9 +65,9 @@ class ScoringInput:
             )
         self.ground_truth = ground_truth
         self.threads = threads
-        self._targets = (
-            targets if targets is not None else measure_targets(ground_truth, threads)
-        )
+        if targets is None:
+            targets = measure_targets(ground_truth, threads, ahead=False)
+        self._targets = targets
         self.predictions, geometry = _check(ground_truth, predictions, threads)
         self._preds = MaskSelector(
             self.predictions, geometry, ground_truth.ignore, threads=threads
@@ -275,8 +275,13 @@ def _check(
     return predictions, RegionGeometry(*(part for part, _ in measured))
 
 
-def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector:
-    """Measure the targets; needs no predictions. A malformed mask is an error."""
+def measure_targets(
+    ground_truth: GroundTruth, threads: int = 1, *, ahead: bool = True
+) -> MaskSelector:
+    """Measure the targets; needs no predictions. A malformed mask is an error.
+
+    ahead: also find which targets overlap and read the tags, which most protocols and the slices need, but not all.
+    """
     geometry = []
     for name, column in (
         ("visible", ground_truth.visible),
@@ -292,8 +297,9 @@ def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector
     selector = MaskSelector(
         ground_truth, RegionGeometry(*geometry), ground_truth.ignore, threads=threads
     )
-    _ = selector.of_type(
-        (ground_truth.requested_type == AMODAL)[ground_truth.sample]
-    ).overlapping
-    _ = dict(ground_truth.tags)
+    if ahead:
+        _ = selector.of_type(
+            (ground_truth.requested_type == AMODAL)[ground_truth.sample]
+        ).overlapping
+        _ = dict(ground_truth.tags)
     return selector
