@@ -135,7 +135,7 @@ def nearest(group: Sequence[RegionFacts]) -> RegionFacts | None:
     if len(group) < 2:
         return None
     first, second, *_ = sorted(group, key=lambda region: -region.bottom)
-    if first.bottom - second.bottom < MIN_GAP / 2:
+    if first.bottom - second.bottom < MIN_GAP:
         return None
     largest_other = max(region.share for region in group if region is not first)
     return first if first.share >= MIN_RATIO * largest_other else None

@@ -457,7 +457,12 @@ def _clause(item: SettledFact) -> str:
 
 def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """One of several by place, size or occlusion: "Of the three animals, which one is closest to the camera?"."""
-    combinations = list(itertools.product(context.groups, MEASURES))
+    combinations = [
+        (group, measure)
+        for group, measure in itertools.product(context.groups, MEASURES)
+        # Those in the background are the smallest, and often nobody has marked them.
+        if (group[3], measure) != (PERSON, "small")
+    ]
     for group, measure in context.sample(combinations, 2 * MOST_PROPOSED):
         text, among, objects, kind = group
         form = Most(measure, among)
@@ -617,7 +622,7 @@ OCCLUDER_QUESTIONS = (
     "What blocks a part of the view of {anchor}?",
     "If {anchor} should be fully visible, what must go?",
     "What covers a piece of {anchor}?",
-    "The photographer wants all of {anchor} in view. What is in the way?",
+    "The photographer wants a clear view of {anchor}. What is in the way?",
 )
 HIDDEN_QUESTIONS = (
     "What is partly hidden behind {anchor}?",

@@ -242,6 +242,25 @@ PLAIN = (
     "The spotlight belongs on {np}. Where should it point?",
     "Grab {np} with the lasso.",
     "Our client asks for {np}; respond with a mask.",
+    "The visually impaired user asks for {np}.",
+    "Put a sticker on {np}.",
+    "Create a layer that contains {np} alone.",
+    "As evidence, the lawyer needs {np} outlined.",
+    "Attach a speech bubble to {np}.",
+    "In this week's newsletter we refer to {np}, so encircle {it}.",
+    "Paint {np} green in the annotation tool.",
+    "A conservator examines {np} first. Frame {it}.",
+    "Cut a stencil in the shape of {np}.",
+    "One piece of the jigsaw puzzle should have the shape of {np}.",
+    "The museum app vibrates when a finger touches {np}. On which area?",
+    "Turn everything gray except {np}.",
+    "Let {np} glow in the thumbnail.",
+    "Print {np} on a cotton bag; the design is {its} silhouette.",
+    "The eye tracker recorded glances at {np}. Show the region.",
+    "Our magazine cover needs {np} on a white background.",
+    "Swap the background behind {np}; mask {it} first.",
+    "An embroidery machine has to stitch {np}. Provide the outline.",
+    "Hide a virtual coin on {np}.",
 )
 """Requests without any cue, which want the visible mask."""
 
@@ -412,7 +431,7 @@ def _ask_plainly(
     if proposals and context.random.random() >= REFERRING_SHARE:
         return proposals
     question = context.random.choice(PLAIN).format(
-        np=context.names[region.id], it=_it(region)
+        np=context.names[region.id], it=_it(region), its=_its(region)
     )
     before, after = _introduction(context, region, question)
     named = _propose(
@@ -484,6 +503,10 @@ def _introduction(
 
 def _it(region: RegionFacts) -> str:
     return "them" if region.noun.is_plural else "it"
+
+
+def _its(region: RegionFacts) -> str:
+    return "their" if region.noun.is_plural else "its"
 
 
 R2SM = Recipe(
