@@ -25,7 +25,7 @@ MIN_DOUBTFUL_SHARE = 0.04
 """From this share of the image on, the label of an object of a doubtful category (knowledge.yaml) is believed: on 111
 COCO photos most wrong labels that spoiled a question were on smaller objects of these categories."""
 
-MIN_OVERLOOKED_SHARE = 0.005
+MIN_OVERLOOKED_SHARE = 0.008
 """The same for categories of which annotators often leave small ones out (`overlooked` in knowledge.yaml): a question
 that is meant for one of them has further answers that nobody marked."""
 

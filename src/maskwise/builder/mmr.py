@@ -38,7 +38,7 @@ MULTI_SHARE = 0.7
 """Share of questions about several targets that is aimed at where there are some: MMR has 63 %, and
 about half of COCO's images allow none."""
 
-SINGLE_SHARE = 0.6
+SINGLE_SHARE = 0.55
 """Questions about one target for each about several; at least one."""
 
 ASK = (
