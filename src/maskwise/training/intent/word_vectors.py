@@ -116,8 +116,8 @@ def name_likeness(words: list[str], embeddings: Float32Array) -> Float64Array:
         weights = point[:-1]
         margin = sign * (inputs @ weights + point[-1])
         residual = -sign * np.exp(-np.logaddexp(0, margin))
-        value = np.logaddexp(0, -margin).sum()
-        value += NAME_WEIGHT_DECAY * weights @ weights
+        penalty = NAME_WEIGHT_DECAY * weights @ weights
+        value = np.logaddexp(0, -margin).sum() + penalty
         gradient = inputs.T @ residual + 2 * NAME_WEIGHT_DECAY * weights
         return float(value), np.append(gradient, residual.sum())
 
