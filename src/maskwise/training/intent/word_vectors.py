@@ -110,12 +110,12 @@ def name_likeness(words: list[str], embeddings: Float32Array) -> Float64Array:
                 signs.append(sign)
     centered = (embeddings - embeddings.mean(axis=0)).astype(np.float64)
     inputs = centered[examples]
-    sign = np.array(signs)
+    sign_of_example = np.array(signs)
 
     def loss(point: Float64Array) -> tuple[float, Float64Array]:
         weights = point[:-1]
-        margin = sign * (inputs @ weights + point[-1])
-        residual = -sign * np.exp(-np.logaddexp(0, margin))
+        margin = sign_of_example * (inputs @ weights + point[-1])
+        residual = -sign_of_example * np.exp(-np.logaddexp(0, margin))
         penalty = NAME_WEIGHT_DECAY * weights @ weights
         value = np.logaddexp(0, -margin).sum() + penalty
         gradient = inputs.T @ residual + 2 * NAME_WEIGHT_DECAY * weights
