@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -116,6 +117,47 @@ def test_two_steps_change_the_language_model_alone(
     )
     assert any("reward" in row for row in rows)
     assert make_predictor("vlm", checkpoint=str(tmp_path))
+
+
+def run_stage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> list[dict[str, float]]:
+    """The curve of two steps at a high learning rate, rewarded by the place of an answer."""
+    monkeypatch.setitem(
+        REWARDS,
+        "format",
+        lambda predictions, _: [n % 2 for n, _ in enumerate(predictions)],
+    )
+    # The first step already has the whole rate.
+    stage = grpo_stage(
+        freeze=("segmenter", "visual"), learning_rate=0.01, warmup_steps=0
+    )
+    assert stage.grpo is not None
+    grpo = msgspec.structs.replace(stage.grpo, **options)
+    stages = (msgspec.structs.replace(stage, grpo=grpo),)
+    train(small_run(stages=stages, log_every=1), folder)
+    lines = (folder / "grpo.jsonl").read_text().splitlines()
+    return [row for row in map(json.loads, lines) if "reward" in row]
+
+
+def test_the_divergence_is_from_the_start_of_the_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = run_stage(tmp_path, monkeypatch, beta=0.1)
+    assert first["kl"] == pytest.approx(0, abs=1e-6)
+    # The first step has changed the model, and the reference stays what it was.
+    assert second["kl"] > 1e-5
+
+
+def test_without_scaling_small_differences_of_rewards_count_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scaled = run_stage(tmp_path / "scaled", monkeypatch)
+    plain = run_stage(tmp_path / "plain", monkeypatch, scale_rewards="none")
+    assert "kl" not in plain[0]
+    # Both sample the same answers in the first step. Their rewards differ by the weight of `format` at most, a quarter.
+    assert plain[0]["reward"] == scaled[0]["reward"]
+    assert plain[0]["grad_norm"] < 0.5 * scaled[0]["grad_norm"]
 
 
 MORE = """

@@ -130,7 +130,11 @@ class GrpoConfig(Section, frozen=True, kw_only=True):
     """Reinforcement learning by GRPO: several answers to a question are sampled, and those that are rewarded more than
     the others become likelier. `rewards`: their weights (`maskwise.training.vlm.rewards`). `generations`: answers per
     question. `temperature`: of sampling. `questions_per_step`: questions per optimizer step and process.
-    `max_new_tokens`: of a sampled answer; by default that of the model.
+    `max_new_tokens`: of a sampled answer; by default that of the model. `beta`: weight of the KL divergence from the
+    model at the start of the stage; with 0 clipping alone holds answers. `scale_rewards`: what the difference of a
+    reward to the mean of its question is divided by: the standard deviation of the answers to the question ("group"),
+    that of all answers of the step ("batch"), or nothing ("none"), so that questions whose answers hardly differ count
+    less.
     """
 
     rewards: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = msgspec.field(
@@ -140,6 +144,8 @@ class GrpoConfig(Section, frozen=True, kw_only=True):
     temperature: Rate = 1.0
     questions_per_step: PositiveInt = 4
     max_new_tokens: PositiveInt | None = None
+    beta: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    scale_rewards: Literal["group", "batch", "none"] = "group"
 
     def __post_init__(self) -> None:
         unknown = set(self.rewards) - set(REWARD_WEIGHTS)

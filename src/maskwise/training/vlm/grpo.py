@@ -6,7 +6,8 @@ prediction, and the masks are scored; nothing of that gets a gradient, only the 
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from accelerate import PartialState
 from datasets import Dataset as Table
 from PIL import Image
+from torch import nn
 from transformers import (
     PrinterCallback,
     Qwen2_5_VLProcessor,
@@ -43,6 +45,7 @@ LOGGED_PREFIXES = (
     "frac_reward_zero_std",
     "completions/mean_length",
     "entropy",
+    "kl",
     "loss",
     "grad_norm",
 )
@@ -85,6 +88,7 @@ def run_grpo(
         ),
         processing_class=make_trl_processor(processor, language.config.model_type),
         callbacks=[_Curve(folder, stage.name, steps)],
+        kl_weight=stage.grpo.beta,
     )
     # It prints every row to standard output; the curve has them.
     trainer.remove_callback(PrinterCallback)
@@ -94,16 +98,62 @@ def run_grpo(
 
 
 class _Trainer(GRPOTrainer):
-    """The trainer of TRL, without its report to the hub: training needs no connection."""
+    """The trainer of TRL without its report to the hub, as training needs no connection, and with a reference of its
+    own: TRL reads the reference from the hub again, where the weights of a run are not.
+
+    The reference is the model with the values that its trained parameters had at the start of the stage. These are put
+    in for one forward, so that hooks on the model hold for both and frozen weights are in memory once.
+    """
+
+    def __init__(self, *, kl_weight: float, **options: Any) -> None:
+        super().__init__(**options)
+        if kl_weight:
+            self.beta = kl_weight
+            # TRL passes it on as the model whose log-probabilities are wanted.
+            self.ref_model = _StartValues(self.model)
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, *values: Any, **options: Any
+    ) -> Any:
+        """As in TRL; for the reference with the start values."""
+        compute = super()._get_per_token_logps_and_entropies
+        if not isinstance(model, _StartValues):
+            return compute(model, *values, **options)
+        with model.put_in():
+            return compute(self.model, *values, **options)
 
     def _send_telemetry(self) -> None:
         """Nothing is sent."""
 
 
+class _StartValues:
+    """The values that the trained parameters of a model have now."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.parameters = [
+            parameter for parameter in model.parameters() if parameter.requires_grad
+        ]
+        self.values = [parameter.detach().clone() for parameter in self.parameters]
+
+    @contextmanager
+    def put_in(self) -> Iterator[None]:
+        """The parameters have these values within the block, and their own again after it."""
+        own = [parameter.data for parameter in self.parameters]
+        self._set(self.values)
+        try:
+            yield
+        finally:
+            self._set(own)
+
+    def _set(self, values: Sequence[torch.Tensor]) -> None:
+        for parameter, value in zip(self.parameters, values):
+            parameter.data = value
+
+
 def _arguments(
     config: VlmTrainingConfig, stage: Stage, folder: Path, names: Sequence[str]
 ) -> GRPOConfig:
-    """The settings of TRL for a stage. Its default is kept to have no reference model: clipping alone holds answers."""
+    """The settings of TRL for a stage, without `beta`, for which it would read a reference from the hub."""
     grpo = stage.grpo
     assert grpo is not None
     optimization = config.optimization_of(stage)
@@ -120,6 +170,7 @@ def _arguments(
         per_device_train_batch_size=grpo.questions_per_step * grpo.generations,
         num_generations=grpo.generations,
         temperature=grpo.temperature,
+        scale_rewards=grpo.scale_rewards,
         max_completion_length=grpo.max_new_tokens or config.vlm.max_new_tokens,
         reward_weights=[grpo.rewards[name] for name in names],
         seed=config.seed,
