@@ -4,6 +4,9 @@
 
 The held-out scenes have a seed of their own and are used once, after training. For each reward the mean over their
 questions is printed, with the 95 % interval of the difference by a bootstrap over scenes, and the curve of training.
+
+A control is trained supervised: as many steps on as many questions of the same scenes, with the same rate and the same
+frozen weights. It sees the true answers and masks, of which GRPO only sees the rewards.
 """
 
 import argparse
@@ -41,31 +44,39 @@ def main() -> None:
     torch.set_num_threads(1)
     given.out.mkdir(parents=True, exist_ok=True)
     trained = train(given.checkpoint, given.out, given.steps)
+    control = train(given.checkpoint, given.out, given.steps, supervised=True)
     print_curve(trained / "grpo.jsonl")
     scenes = given.out / f"held-out-{given.held_out}-{given.seed}"
     if not scenes.exists():
         write_scenes(scenes, given.held_out, given.seed, split="test", preset="easy")
     dataset = load_dataset(scenes)
     before = measure(given.checkpoint, dataset)
-    after = measure(trained, dataset)
+    after = {
+        "GRPO": measure(trained, dataset),
+        "supervised": measure(control, dataset),
+    }
     print_table(before, after, dataset)
 
 
-def train(checkpoint: Path, out: Path, steps: int | None) -> Path:
-    """Train, or continue; returns the folder of the run."""
+def train(
+    checkpoint: Path, out: Path, steps: int | None, *, supervised: bool = False
+) -> Path:
+    """Train, or continue; returns the folder of the run. supervised: without GRPO, otherwise by the same config."""
     text = CONFIG.read_text()
     assert INIT in text
     text = text.replace(INIT, f"init = {json.dumps(str(checkpoint))}")
-    if steps is not None:
-        lines = []
-        for line in text.splitlines():
-            lines.append(f"steps = {steps}" if line.startswith("steps = ") else line)
-        text = "\n".join(lines)
-    path = out / "config.toml"
-    path.write_text(text)
+    lines = []
+    for line in text.splitlines():
+        if steps is not None and line.startswith("steps = "):
+            lines.append(f"steps = {steps}")
+        elif not (supervised and line.startswith("grpo = ")):
+            lines.append(line)
+    folder = out / ("control" if supervised else "run")
+    path = folder.with_suffix(".toml")
+    path.write_text("\n".join(lines))
     command = [sys.executable, "-m", "maskwise", "train", str(path), "--out"]
-    subprocess.run([*command, str(out / "run")], check=True, stdout=sys.stderr)
-    return out / "run"
+    subprocess.run([*command, str(folder)], check=True, stdout=sys.stderr)
+    return folder
 
 
 def measure(checkpoint: Path, dataset: Dataset) -> dict[str, Float64Array]:
@@ -87,22 +98,26 @@ def measure(checkpoint: Path, dataset: Dataset) -> dict[str, Float64Array]:
 
 
 def print_table(
-    before: dict[str, Float64Array], after: dict[str, Float64Array], dataset: Dataset
+    before: dict[str, Float64Array],
+    after: dict[str, dict[str, Float64Array]],
+    dataset: Dataset,
 ) -> None:
-    """A Markdown table."""
+    """A Markdown table. after: by the name of the training."""
     images = np.array([sample.image_id for sample in dataset])
     print(f"\n{len(dataset)} held-out questions, 95 % intervals over scenes\n")
-    print("| reward | before | after | difference |\n|---|--:|--:|--:|")
+    titles = "".join(f" {name} | difference |" for name in after)
+    print(f"| reward | before |{titles}\n|---|--:|{' --: | --: |' * len(after)}")
     for name, first in before.items():
-        second = after[name]
-        # A reward may say nothing about a question, but then it does for both.
+        # A reward may say nothing about a question, but then it does for all models.
         known = ~np.isnan(first)
-        difference = second[known] - first[known]
-        low, high = interval(difference, images[known])
-        print(
-            f"| `{name}` | {first[known].mean():.3f} | {second[known].mean():.3f} | {difference.mean():+.3f} "
-            f"({low:+.3f} to {high:+.3f}) |"
-        )
+        cells = [f"`{name}`", f"{first[known].mean():.3f}"]
+        for rewards in after.values():
+            second = rewards[name][known]
+            difference = second - first[known]
+            low, high = interval(difference, images[known])
+            cells.append(f"{second.mean():.3f}")
+            cells.append(f"{difference.mean():+.3f} ({low:+.3f} to {high:+.3f})")
+        print(f"| {' | '.join(cells)} |")
 
 
 def interval(values: Float64Array, groups: np.ndarray) -> tuple[float, float]:
