@@ -16,10 +16,12 @@ pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.training.vlm import sources
 from maskwise.training.vlm.augment import Augmentation
+from maskwise.training.vlm.color_words import names_held_out_color
 from maskwise.training.vlm.config import SourceConfig, Stage, WorldScenes, read_config
 from maskwise.training.vlm.sources import (
     SCENE_BYTES_PER_PIXEL,
     TrainingItems,
+    WorldSource,
     open_source,
 )
 from maskwise.world import bundled
@@ -169,7 +171,7 @@ def test_invalid_settings_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(
         MaskwiseError,
-        match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 4",
+        match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size \d",
     ):
         read_config(path)
 
@@ -270,3 +272,47 @@ def test_each_category_of_an_image_is_a_question() -> None:
         assert target.name in sample.question
     with pytest.raises(ValueError, match="needs a `dataset`"):
         SourceConfig(text="turns.jsonl", questions="categories")
+
+
+def world_source(**options: object) -> WorldSource:
+    scenes = WorldScenes(
+        scenes=40, preset="easy", size=48, questions=8, paraphrased=0.5, **options
+    )  # type: ignore[arg-type]
+    return WorldSource(scenes)
+
+
+def count_held_out_names(source: WorldSource) -> tuple[int, int]:
+    """Questions that name a color which only the test split shows, without targets and with."""
+    counts = [0, 0]
+    for index in range(len(source)):
+        for sample in source[index].samples:
+            if names_held_out_color(sample.question):
+                counts[bool(sample.targets)] += 1
+    return counts[0], counts[1]
+
+
+def test_questions_about_pairs_that_are_never_there_can_be_left_out() -> None:
+    without, with_targets = count_held_out_names(world_source(images=False))
+    assert without > 0
+    assert with_targets == 0
+    assert count_held_out_names(world_source(held_out_colors=False)) == (0, 0)
+
+
+def test_exchanged_colors_give_every_pair_in_texts_without_images() -> None:
+    source = world_source(
+        images=False, held_out_colors=False, exchanged_colors=1.0, seed=2
+    )
+    assert count_held_out_names(source)[1] > 0
+    original = world_source(images=False, held_out_colors=False, seed=2)
+    for index in range(5):
+        for before, after in zip(original[index].samples, source[index].samples):
+            assert before.answer is not None
+            assert after.answer is not None
+            assert len(before.answer.text.split()) == len(after.answer.text.split())
+            for phrase, region in zip(after.answer.phrases, after.targets):
+                assert region.name in after.answer.text[phrase.start : phrase.stop]
+
+
+def test_exchanged_colors_are_refused_with_images() -> None:
+    with pytest.raises(ValueError, match="images = false"):
+        WorldScenes(scenes=2, exchanged_colors=0.5)

@@ -35,7 +35,10 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class WorldScenes(Section, frozen=True, kw_only=True):
     """Scenes of the world, rendered when they are needed. `paraphrased`: the fraction of their questions that is put
     into the words of the mask-type corpus (docs/results/intent.md). `images`: false leaves the images out, so that only
-    texts train.
+    texts train. `held_out_colors`: false leaves out questions that name a category in a color that only the test split
+    shows; in the other splits nothing is ever there, which teaches that the pair does not exist. `exchanged_colors`:
+    the fraction of scenes whose color words are replaced by those of a random permutation, so that no pair of category
+    and color is rarer than others; only without images.
     """
 
     scenes: PositiveInt
@@ -46,8 +49,14 @@ class WorldScenes(Section, frozen=True, kw_only=True):
     questions: PositiveInt = 6
     paraphrased: Share = 0.0
     images: bool = True
+    held_out_colors: bool = True
+    exchanged_colors: Share = 0.0
 
     def __post_init__(self) -> None:
+        if self.exchanged_colors and self.images:
+            raise ValueError(
+                "`exchanged_colors` needs `images = false`: the words would not be those of the image"
+            )
         if self.preset not in PRESETS:
             raise ValueError(str(UnknownNameError("preset", self.preset, PRESETS)))
 

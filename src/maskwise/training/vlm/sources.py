@@ -18,6 +18,11 @@ from maskwise.models.vlm.batch import ImageQuestions
 from maskwise.schema import Answer, Sample
 from maskwise.training.config_file import open_dataset
 from maskwise.training.vlm.augment import Augmentation, augment, choose_questions
+from maskwise.training.vlm.color_words import (
+    draw_colors,
+    exchange_colors,
+    names_held_out_color,
+)
 from maskwise.training.vlm.config import SourceConfig, WorldScenes
 from maskwise.training.vlm.dataset_sources import (
     WORDING_LENGTH,
@@ -95,10 +100,22 @@ class WorldSource:
             questions=wanted.questions,
             preset=wanted.preset,
         )
-        samples = tuple(map(self._rephrase, scene.samples, scene.questions))
+        samples = []
+        for sample, question in zip(scene.samples, scene.questions):
+            if wanted.held_out_colors or not names_held_out_color(question.np):
+                samples.append(self._rephrase(sample, question))
         if not wanted.images:
-            return ImageQuestions(None, samples)
-        return ImageQuestions(Image.fromarray(scene.image), samples, scene.regions)
+            return ImageQuestions(None, self._exchange_colors(samples, index))
+        image = Image.fromarray(scene.image)
+        return ImageQuestions(image, tuple(samples), scene.regions)
+
+    def _exchange_colors(self, samples: list[Sample], index: int) -> tuple[Sample, ...]:
+        """The samples of a scene, or all of them with the same permutation of colors."""
+        rng = Random(f"colors {self.scenes.seed} {index}")
+        if rng.random() >= self.scenes.exchanged_colors:
+            return tuple(samples)
+        exchanged = draw_colors(rng)
+        return tuple(exchange_colors(sample, exchanged) for sample in samples)
 
     def _rephrase(self, sample: Sample, question: SceneQuestion) -> Sample:
         """The sample, or the same sample in words of the mask-type corpus; always the same one for a question."""
