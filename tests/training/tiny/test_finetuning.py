@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.models.tiny import Tiny, load
+from maskwise.models.tiny.model import BUNDLED_WEIGHTS
 from maskwise.models.tiny.networks import OnnxNetworks
 from maskwise.schema import ImageInfo, Prediction, Region, Sample
 from maskwise.store import DatasetWriter
@@ -154,13 +155,63 @@ def test_fine_tuning_on_an_own_dataset(
     )
 
 
+def test_a_long_run_from_the_bundled_weights_in_bfloat16(tmp_path: Path) -> None:
+    config = TrainingConfig(
+        seed=1,
+        init="tiny",
+        batch_norm=True,
+        precision="bf16",
+        world=WorldData(scenes=2, questions=0, validation_scenes=1),
+        detector_augmented=SHORT,
+        detected_scenes=0,
+        threads=1,
+    )
+    train(config, tmp_path)
+    row = json.loads((tmp_path / "detector_augmented.jsonl").read_text())
+    assert np.isfinite(row["val_giou"])
+    detector, _ = load_trained(tmp_path)
+    assert any(isinstance(part, torch.nn.BatchNorm2d) for part in detector.modules())
+    assert {value.dtype for value in detector.parameters()} == {torch.float32}
+    # Two steps with a low learning rate move the outputs little: the weights are still those of the bundled model.
+    image = np.asarray(make_scene(41, 0, "val").image, np.float32)
+    pixels = image.transpose(2, 0, 1)[None] / 255
+    bundled, after = (
+        OnnxNetworks(folder, threads=1).detect(pixels).heatmap
+        for folder in (BUNDLED_WEIGHTS, tmp_path)
+    )
+    assert np.abs(bundled - after).max() < 0.2
+
+
+def test_batch_norm_is_for_runs_that_start_from_folded_weights() -> None:
+    with pytest.raises(ValueError, match="batch_norm needs init"):
+        TrainingConfig(
+            seed=1,
+            batch_norm=True,
+            world=WorldData(scenes=1),
+            detector=SHORT,
+            detector_augmented=SHORT,
+            grounder=SHORT,
+            detected_scenes=1,
+        )
+    with pytest.raises(ValueError, match="needs a stage that trains the detector"):
+        TrainingConfig(
+            seed=1,
+            init="tiny",
+            batch_norm=True,
+            world=WorldData(scenes=1),
+            grounder=SHORT,
+            detected_scenes=1,
+        )
+
+
 def test_the_fine_tuning_config_is_valid_and_other_configs_need_all_stages(
     tmp_path: Path,
 ) -> None:
-    assert set(read_config(CONFIGS / "finetune.toml").stages()) == {
-        "detector_augmented",
-        "grounder",
-    }
+    for name in ("finetune.toml", "tiny_longer.toml"):
+        assert set(read_config(CONFIGS / name).stages()) == {
+            "detector_augmented",
+            "grounder",
+        }
     path = tmp_path / "config.toml"
     path.write_text(
         (CONFIGS / "finetune.toml").read_text().replace("init = ", "# init = ")

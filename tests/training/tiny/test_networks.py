@@ -21,7 +21,11 @@ from maskwise.training.half_precision import round_halves
 from maskwise.training.onnx_export import write_onnx
 from maskwise.training.tiny.detector import conv_block
 from maskwise.training.tiny.mask_head import move_masks, others_visible
-from maskwise.training.tiny.networks import TwoStageDetector, fuse_batch_norm
+from maskwise.training.tiny.networks import (
+    TwoStageDetector,
+    fuse_batch_norm,
+    restore_batch_norm,
+)
 from maskwise.training.tiny.roi_head import roi_align
 from maskwise.training.tiny.targets import (
     ROIS_PER_IMAGE,
@@ -66,6 +70,36 @@ def test_folded_normalization_gives_the_same_outputs() -> None:
     fuse_batch_norm(block)
     assert not any(isinstance(module, nn.BatchNorm2d) for module in block.modules())
     torch.testing.assert_close(block(image), before, atol=1e-5, rtol=1e-4)
+
+
+def test_normalization_is_put_back_with_the_same_outputs() -> None:
+    torch.manual_seed(0)
+    folded = TwoStageDetector().eval()
+    fuse_batch_norm(folded)
+    batch = make_detector_batch([square_example((20, 20, 60, 60))] * 2, RANDOM)
+    inputs = (batch.images, batch.rois, batch.roi_masks)
+    network = restore_batch_norm(folded, [batch])
+    names = {
+        name
+        for name, module in network.named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+    }
+    assert names == {
+        name
+        for name, module in TwoStageDetector().named_modules()
+        if isinstance(module, nn.BatchNorm2d)
+    }
+    with torch.no_grad():
+        for training in (False, True):
+            # In training the batch has the means and variances that it was put back with.
+            output = network.train(training)(*inputs)
+            expected = folded(*inputs)
+            torch.testing.assert_close(
+                output.maps.heatmap, expected.maps.heatmap, atol=1e-2, rtol=1e-2
+            )
+            torch.testing.assert_close(
+                output.masks, expected.masks, atol=1e-2, rtol=1e-2
+            )
 
 
 def test_the_detector_has_an_output_per_cell_and_per_box() -> None:

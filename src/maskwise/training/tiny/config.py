@@ -37,7 +37,9 @@ class TrainingConfig(
     `grounder`: the grounder, on the detections of `detected_scenes` examples and on the annotations of all.
     `datasets`: dataset folders whose images are added to the world's scenes. `validation`: a dataset folder to validate
     on, beside the world's validation scenes. `init`: start from `tiny`, the bundled weights, or from a folder of ONNX
-    files; stages may then be left out. `threads`: of torch and rendering.
+    files; stages may then be left out. `batch_norm`: put batch normalisation, which those files have folded into the
+    convolutions, back before training; for long runs. `precision`: of the networks in training; losses and weights stay
+    in float32. `threads`: of torch and rendering.
     """
 
     model: Literal["tiny"] = "tiny"
@@ -50,6 +52,8 @@ class TrainingConfig(
     datasets: tuple[str, ...] = ()
     validation: str | None = None
     init: str | None = None
+    batch_norm: bool = False
+    precision: Literal["fp32", "bf16"] = "fp32"
     threads: PositiveInt = 2
 
     def __post_init__(self) -> None:
@@ -57,6 +61,14 @@ class TrainingConfig(
         if missing and self.init is None:
             raise ValueError(
                 f"sections [{'], ['.join(missing)}] are missing; only a run with `init` may leave out stages"
+            )
+        if self.batch_norm and self.init is None:
+            raise ValueError(
+                "batch_norm needs init: networks that are new have batch normalisation"
+            )
+        if self.batch_norm and {"detector", "detector_augmented"} <= set(missing):
+            raise ValueError(
+                "batch_norm needs a stage that trains the detector: expected [detector] or [detector_augmented]"
             )
         if len(missing) == len(STAGES):
             raise ValueError(

@@ -1,5 +1,6 @@
 """The networks put together for training, reloaded from files, and in the form that inference uses."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,10 @@ from maskwise.training.tiny.detector import Detector, DetectorOutput
 from maskwise.training.tiny.grounder import Grounder
 from maskwise.training.tiny.mask_head import MaskHead, move_masks, others_visible
 from maskwise.training.tiny.roi_head import RoIHead, RoIOutput
-from maskwise.training.tiny.targets import RoISources, sample_masks
+from maskwise.training.tiny.targets import DetectorBatch, RoISources, sample_masks
+
+MIN_VARIANCE = 1e-8
+"""Of a channel of a convolution, to divide by its root: rounding makes a constant one slightly negative."""
 
 
 class TwoStageOutput(NamedTuple):
@@ -122,7 +126,7 @@ class TorchNetworks:
         """See maskwise.models.tiny.networks.Networks."""
         maps = self.detector.detector(self._to_device(image))
         outputs = (maps.fine, maps.coarse, maps.heatmap.sigmoid(), maps.box)
-        return DetectorMaps(*(tensor.cpu().numpy() for tensor in outputs))
+        return DetectorMaps(*(_to_numpy(tensor) for tensor in outputs))
 
     @torch.inference_mode()
     def predict_rois(
@@ -135,7 +139,7 @@ class TorchNetworks:
             [self._to_device(boxes)],
         )
         return RoIPredictions(
-            *(tensor.cpu().numpy() for tensor in self.detector.roi_head(*inputs))
+            *(_to_numpy(tensor) for tensor in self.detector.roi_head(*inputs))
         )
 
     @torch.inference_mode()
@@ -149,7 +153,7 @@ class TorchNetworks:
         rois: RoIPredictions,
     ) -> Float32Array:
         """See maskwise.models.tiny.networks.Networks."""
-        masks: Float32Array = (
+        return _to_numpy(
             self.detector.refine(
                 self._to_device(image),
                 self._to_device(fine),
@@ -157,10 +161,7 @@ class TorchNetworks:
                 boxes=self._to_device(boxes),
                 rois=RoIOutput(*(self._to_device(array) for array in rois)),
             )
-            .cpu()
-            .numpy()
         )
-        return masks
 
     @torch.inference_mode()
     def ground(self, tokens: Int64Array, features: ObjectFeatures) -> Float32Array:
@@ -174,11 +175,16 @@ class TorchNetworks:
         logits: Tensor = self.grounder(
             torch.from_numpy(tokens).to(device), unary, pairwise, padding_mask
         )
-        scores: Float32Array = logits.cpu().numpy()
-        return scores
+        return _to_numpy(logits)
 
     def _to_device(self, array: Float32Array) -> Tensor:
         return torch.from_numpy(array).to(next(self.detector.parameters()).device)
+
+
+def _to_numpy(tensor: Tensor) -> Float32Array:
+    """Numpy has no bfloat16, which networks return that are validated in mixed precision."""
+    array: Float32Array = tensor.float().cpu().numpy()
+    return array
 
 
 def load_onnx(folder: Path) -> tuple[TwoStageDetector, Grounder]:
@@ -222,10 +228,63 @@ def load_onnx(folder: Path) -> tuple[TwoStageDetector, Grounder]:
 
 def fuse_batch_norm(network: nn.Module) -> None:
     """Fold every batch normalisation into the convolution before it; outputs in evaluation mode stay the same."""
-    for module in network.modules():
-        if isinstance(module, nn.Sequential) and len(module) > 1:
-            convolution = module[0]
-            norm = module[1]
+    for _, block, convolution, norm in _normalized(network):
+        block[0] = fuse_conv_bn_eval(convolution.eval(), norm.eval())
+        block[1] = nn.Identity()
+
+
+def restore_batch_norm(
+    folded: TwoStageDetector, batches: Iterable[DetectorBatch]
+) -> TwoStageDetector:
+    """The reverse of `fuse_batch_norm`, with the means and variances of these batches.
+
+    Outputs in evaluation mode stay the same; in training, batches are normalised again.
+    """
+    network = TwoStageDetector()
+    sources = dict(folded.named_modules())
+    moments: dict[str, list[Tensor]] = {}
+    hooks = []
+    for name, *_ in _normalized(network):
+
+        def record(
+            convolution: nn.Conv2d, _: object, output: Tensor, name: str = name
+        ) -> None:
+            assert convolution.bias is not None
+            values = output - convolution.bias[:, None, None]
+            means = [values.mean((0, 2, 3)), values.square().mean((0, 2, 3))]
+            moments.setdefault(name, []).append(torch.stack(means))
+
+        hooks.append(sources[f"{name}.0"].register_forward_hook(record))
+    folded.eval()
+    with torch.inference_mode():
+        for batch in batches:
+            folded(batch.images, batch.rois, batch.roi_masks)
+    for hook in hooks:
+        hook.remove()
+    # Layers without batch normalisation and all convolutions as they are; biases of the latter go to the normalisation.
+    network.load_state_dict(folded.state_dict(), strict=False)
+    for name, _, _, norm in _normalized(network):
+        mean, square = torch.stack(moments[name]).mean(0)
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        variance = (square - mean**2).clamp(min=MIN_VARIANCE)
+        norm.running_mean.copy_(mean)
+        norm.running_var.copy_(variance)
+        with torch.no_grad():
+            norm.weight.copy_((variance + norm.eps).sqrt())
+            norm.bias.copy_(folded.get_parameter(f"{name}.0.bias") + mean)
+    return network
+
+
+def _normalized(
+    network: nn.Module,
+) -> list[tuple[str, nn.Sequential, nn.Conv2d, nn.BatchNorm2d]]:
+    """The blocks that begin with a convolution and its batch normalisation: name, block, and these two."""
+    found = []
+    for name, block in network.named_modules():
+        if isinstance(block, nn.Sequential) and len(block) > 1:
+            convolution = block[0]
+            norm = block[1]
             if isinstance(convolution, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                module[0] = fuse_conv_bn_eval(convolution.eval(), norm.eval())
-                module[1] = nn.Identity()
+                found.append((name, block, convolution, norm))
+    return found

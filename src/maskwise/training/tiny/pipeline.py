@@ -14,7 +14,7 @@ A stage whose weights exist is skipped; within a stage, training continues from 
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,6 +27,7 @@ from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, Tiny
 from maskwise.models.tiny.scene_example import SceneExample
 from maskwise.store import Dataset
+from maskwise.training.accelerator import make_accelerator
 from maskwise.training.checkpoints import find_stage_weights, load_stage_weights
 from maskwise.training.config_file import open_dataset
 from maskwise.training.loop import TrainingTask, run_training
@@ -56,6 +57,7 @@ from maskwise.training.tiny.networks import (
     TorchNetworks,
     TwoStageDetector,
     load_onnx,
+    restore_batch_norm,
 )
 from maskwise.training.tiny.scene_dataset import read_shard, shard_count, write_shards
 from maskwise.training.tiny.sentence_templates import make_templates
@@ -74,6 +76,10 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+NORM_BATCHES = 6
+NORM_BATCH_SIZE = 16
+"""Augmented images that the first means and variances of batch normalisation are from: about a hundred."""
 
 TEMPLATES = 20_000
 """Number of sentence templates for noun phrases."""
@@ -96,6 +102,13 @@ def train(config: TrainingConfig, folder: Path) -> list[Path]:
         validations = _load_validations(config, folder / "val")
     set_seed(config.seed)
     detector, grounder = initial_networks(config.init)
+    if config.batch_norm:
+        detector = restore_batch_norm(detector, _norm_batches(examples, config.seed))
+    if config.precision == "bf16":
+        # Convolutions in bfloat16 are fast on CPUs in this order only.
+        for parameter in detector.parameters():
+            if parameter.ndim == 4:
+                parameter.data = parameter.to(memory_format=torch.channels_last)
     for name, stage in config.stages().items():
         if name == "grounder":
             model = Tiny(TorchNetworks(detector, grounder))
@@ -113,7 +126,10 @@ def train(config: TrainingConfig, folder: Path) -> list[Path]:
                 validations=validations,
                 detector=detector,
             )
-        run_training(task, stage.schedule(), folder)
+        # None: as `accelerate launch` says.
+        precision = None if config.precision == "fp32" else config.precision
+        accelerator = make_accelerator(precision=precision)
+        run_training(task, stage.schedule(), folder, accelerator)
     return export(detector, grounder, folder) if process.is_main_process else []
 
 
@@ -141,6 +157,8 @@ def load_trained(
             "restore the file, or repeat the run in another folder"
         ) from error
     detector, grounder = initial_networks(config.init)
+    if config.batch_norm:
+        detector = TwoStageDetector()
     stages = list(config.stages())
     for name in stages:
         network = grounder if name == "grounder" else detector
@@ -228,6 +246,16 @@ def _load_validations(config: TrainingConfig, folder: Path) -> dict[str, Validat
     if config.validation is not None:
         validations["own_val"] = Validation(open_validation(config.validation))
     return validations
+
+
+def _norm_batches(examples: list[SceneExample], seed: int) -> Iterator[DetectorBatch]:
+    """Batches as of `detector_augmented`, for the statistics of batch normalisation."""
+    random = np.random.default_rng(seed)
+    for _ in range(NORM_BATCHES):
+        chosen = random.integers(len(examples), size=NORM_BATCH_SIZE)
+        yield make_detector_batch(
+            [examples[index] for index in chosen], random, augmented=True
+        )
 
 
 def _detector_task(

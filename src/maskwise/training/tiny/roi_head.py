@@ -138,9 +138,9 @@ def roi_align(maps: Tensor, boxes: Sequence[Tensor], cells: int) -> Tensor:
     are sampled as one tall grid, so that the map is not copied for each box.
     """
     samples = []
-    for index, inside in enumerate(boxes):
+    # Slices would each have a gradient of the size of all maps.
+    for image_maps, inside in zip(maps.chunk(len(boxes)), boxes):
         grid = box_grid(inside, cells)
-        image_maps = maps[index : index + 1]
         tall_grid = grid.reshape(1, -1, cells, 2)
         tall = F.grid_sample(image_maps, tall_grid, align_corners=False)
         samples.append(tall.reshape(maps.shape[1], -1, cells, cells).transpose(0, 1))
