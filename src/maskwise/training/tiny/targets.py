@@ -22,8 +22,10 @@ ROIS_PER_IMAGE = 4
 again for every new shape.
 """
 
-OCCLUSION_SAMPLING = 4.0
-"""How much more often, in augmented batches, an RoI is drawn for a fully occluded object than for a visible one."""
+OCCLUSION_SAMPLING = 8.0
+"""How much more often, in augmented batches, an RoI is drawn for a fully occluded object than for a visible one. Half
+of the objects that are missed are 40 to 70 % hidden.
+"""
 
 CHANNEL_GAIN = (0.92, 1.08)
 """Lowest and highest random factor of each color channel: small, because the color is one of the labels."""
