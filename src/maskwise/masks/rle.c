@@ -437,9 +437,7 @@ static int compare_positions(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void sort_positions(uint32_t *positions, size_t count) {
-    qsort(positions, count, sizeof(uint32_t), compare_positions);
-}
+void sort_positions(uint32_t *positions, size_t count) { qsort(positions, count, sizeof(uint32_t), compare_positions); }
 
 /* ---- masks of a batch ------------------------------------------------------------------------------------------- */
 
@@ -627,8 +625,7 @@ int rle_from_polygons(Work *work, const PolygonsArgs *args, int64_t *stops) {
         const int32_t *size = args->sizes + 2 * i;
         int64_t first = args->offsets[i], last = args->offsets[i + 1];
         work->error.item = i;
-        if (!check_frame(size, &work->error) ||
-            !loops->draw_polygon(work, args->xy + 2 * first, last - first, size) ||
+        if (!check_frame(size, &work->error) || !loops->draw_polygon(work, args->xy + 2 * first, last - first, size) ||
             !finish_mask(&work->out, count_pixels(size), &work->error) || !write_mask(work, stops + i))
             return 0;
     }

@@ -73,8 +73,8 @@ typedef struct {
     size_t count, capacity;
 } Toggles;
 
-/* A corner of a polygon on pycocotools' lattice, and the pixel columns [first, last] whose middle is crossed by the edge
- * from it to the next corner; first > last if there is none. */
+/* A corner of a polygon on pycocotools' lattice, and the pixel columns [first, last] whose middle is crossed by the
+ * edge from it to the next corner; first > last if there is none. */
 typedef struct {
     int32_t x, y, first, last;
 } Corner;

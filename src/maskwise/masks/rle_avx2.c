@@ -111,7 +111,8 @@ AVX2 static uint8_t *write_values_avx2(const uint32_t *ends, size_t count, uint8
         __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
         __m128i high = _mm_and_si128(_mm_add_epi16(words, _mm_set1_epi16(16)), _mm_set1_epi16(~31));
         __m128i one = _mm_cmpeq_epi16(high, _mm_setzero_si128());
-        __m128i first = _mm_or_si128(_mm_and_si128(words, _mm_set1_epi16(31)), _mm_andnot_si128(one, _mm_set1_epi16(32)));
+        __m128i first =
+            _mm_or_si128(_mm_and_si128(words, _mm_set1_epi16(31)), _mm_andnot_si128(one, _mm_set1_epi16(32)));
         __m128i second = _mm_and_si128(_mm_slli_epi16(words, 3), _mm_set1_epi16(0x1F00));
         __m128i chars = _mm_add_epi8(_mm_or_si128(first, second), _mm_set1_epi8(48));
         unsigned two = ~(unsigned)_mm_movemask_epi8(_mm_packs_epi16(one, one)) & 255;
@@ -165,8 +166,7 @@ AVX2 static inline void cross_columns_avx2(const Line *line, int first, int coun
         if ((exact & lanes) == lanes) {
             __m128i v = _mm_add_epi32(t, _mm_set1_epi32(line->y));
             _mm_storeu_si128((__m128i *)(rows + i), crossing_rows(v, limit));
-        } else
-            cross_columns_plain(line, first + i, count - i < 4 ? count - i : 4, height, rows + i);
+        } else cross_columns_plain(line, first + i, count - i < 4 ? count - i : 4, height, rows + i);
     }
 }
 

@@ -512,8 +512,7 @@ INLINE size_t merge_columns(const uint32_t *stops, size_t columns, uint32_t *at)
             }
             at[first] = low;
             at[first + 1] = high;
-        } else
-            sort_column(at + first, stop - first);
+        } else sort_column(at + first, stop - first);
         for (; first < stop; first++) {
             if (at[first] == before) to--;
             else *to++ = at[first];
