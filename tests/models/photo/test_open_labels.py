@@ -18,6 +18,7 @@ from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.match import MatchChooser
 from maskwise.models.photo.model import Photo
 from maskwise.models.photo.open_labels import (
+    MAX_SIDE,
     PADDING_COLOR,
     OpenLabeler,
     crop_square,
@@ -117,6 +118,20 @@ def test_known_words_are_answered_as_without_labels(photo: EncodedPhoto) -> None
     assert network.images == 0
 
 
+def test_an_answer_does_not_depend_on_the_questions_before_it(
+    photo: EncodedPhoto,
+) -> None:
+    questions = ("all the cups", "the kites", "what could bark", "the saucer")
+    alone = []
+    for question in questions:
+        fresh = EncodedPhoto(
+            photo.image, photo.networks, photo.completion, photo.labeler
+        )
+        alone.append(boxes_of(fresh, question))
+    boxes_of(photo, "the mailbox")
+    assert [boxes_of(photo, question) for question in questions] == alone
+
+
 def test_proposals_are_embedded_once(photo: EncodedPhoto) -> None:
     boxes_of(photo, "the mailbox")
     assert photo.labeler is not None
@@ -136,6 +151,10 @@ def test_proposals_are_embedded_once(photo: EncodedPhoto) -> None:
         ("Circle the lamp", "lamp"),
         ("the red and white balloon", "balloon"),
         ("show me the ladder behind the car", "ladder"),
+        ("Show us the lamp", "lamp"),
+        ("Circle every mailbox", "mailbox"),
+        ("Circle two mailboxes", "mailbox"),
+        ("Which mailbox is open?", "mailbox"),
     ],
 )
 def test_unknown_nouns_are_read_from_their_place(question: str, noun: str) -> None:
@@ -144,7 +163,13 @@ def test_unknown_nouns_are_read_from_their_place(question: str, noun: str) -> No
 
 
 @pytest.mark.parametrize(
-    "question", ["What could be used to open a bottle of wine?", "how are you", ""]
+    "question",
+    [
+        "What could be used to open a bottle of wine?",
+        "What melts?",
+        "how are you",
+        "",
+    ],
 )
 def test_a_question_without_a_noun_for_its_target_has_none(question: str) -> None:
     assert parse_question(question, open_nouns=True).targets == ()
@@ -168,6 +193,21 @@ def test_a_square_around_a_box_is_filled_up_outside_the_image() -> None:
     assert square.size == (24, 24)
     assert square.getpixel((0, 12)) == PADDING_COLOR
     assert square.getpixel((12, 12)) == (255, 0, 0)
+
+
+def test_large_squares_are_reduced_before_the_network_sees_them() -> None:
+    seen = []
+
+    class Recorder(ColorNetwork):
+        def embed_images(self, images: Sequence[Image.Image]) -> Any:
+            seen.extend(image.size for image in images)
+            return super().embed_images(images)
+
+    image = Image.new("RGB", (3000, 2000), "red")
+    OpenLabeler(Recorder()).embed_boxes(
+        image, [Box(0, 0, 3000, 2000), Box(0, 0, 90, 60)]
+    )
+    assert seen == [(MAX_SIDE, MAX_SIDE), (108, 108)]
 
 
 def test_pixels_are_normalised_as_in_the_training_of_clip() -> None:
@@ -215,6 +255,18 @@ def test_tokens_are_those_of_transformers(vocabulary: Path) -> None:
         assert not row[len(expected) :].any()
 
 
+def test_the_vocabulary_has_as_many_tokens_as_the_network_of_the_authors(
+    tmp_path: Path,
+) -> None:
+    """Their file has more merges than their vocabulary takes: 262,144 lines."""
+    lines = ["#version: 0.2", *(f"a{number} b" for number in range(60_000))]
+    path = tmp_path / "bpe.txt.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    tokenizer = ClipTokenizer(path)
+    assert len(tokenizer.ids) == 49408  # rows of the table in ViT-B-32.pt
+    assert tokenizer.encode([""]).tolist() == [[49406, 49407]]
+
+
 @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"#\none\n")])
 def test_a_file_that_is_no_vocabulary_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bpe.txt.gz"
@@ -232,6 +284,11 @@ def test_an_unknown_labeler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(ModelError, match="labels 'blip': expected `clip`"):
         make_predictor("photo", labels="blip")
+
+
+def test_labels_with_a_chooser_that_does_not_read_them_are_refused() -> None:
+    with pytest.raises(ModelError, match="an option of the chooser `match`"):
+        make_predictor("photo", labels="clip", chooser="vlm:openai/some-model")
 
 
 def test_missing_files_of_clip_say_what_to_run(

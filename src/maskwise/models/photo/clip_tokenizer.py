@@ -21,11 +21,9 @@ END = "<|endoftext|>"
 CONTEXT = 77
 """Most tokens of a text that CLIP was trained with, START and END included."""
 
-VOCABULARY_SIZE = 49152
-"""The authors' file has more merges than their vocabulary takes: 256 bytes are tokens, each also as the end of a word,
-and START and END."""
-
-MAX_MERGES = VOCABULARY_SIZE - 2 * 256
+MAX_MERGES = 49152 - 256 - 2
+"""Merges that the authors' vocabulary takes; their file has more. With 256 bytes, each also as the end of a word, START
+and END it has 49,408 tokens, as many as the network's table."""
 
 WORD_END = "</w>"
 

@@ -32,7 +32,8 @@ of them."""
 
 SMALL_TILE_SHARE = 0.4
 SMALL_TILES = 3
-"""The same of the tiles in which small objects are looked for where a chooser wants all that can be found."""
+"""Side and number per side of the tiles in which small objects are looked for, where a chooser wants all that can be
+found."""
 
 TILE_BORDER = 0.01
 """A box this near to the inner border of a tile, relative to the tile, may be truncated and is dropped."""

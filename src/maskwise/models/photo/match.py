@@ -98,6 +98,9 @@ class MatchChooser:
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order."""
         open_nouns = photo.labeler is not None
+        if open_nouns:
+            # For every question, so that an answer does not depend on the questions before it.
+            photo.look_around()
         return [
             self._choose(photo, parse_question(question, open_nouns=open_nouns))
             for question in questions
@@ -168,8 +171,6 @@ def _find_open_labels(
     names: set[str] = set()
     for noun in _mentioned_nouns(question):
         names |= noun.categories - _known_categories()
-    if names:
-        photo.look_around()
     return {name: photo.label(name) for name in sorted(names)}
 
 

@@ -157,6 +157,10 @@ def load(
     region, called a guess, for a question that takes a target for granted and that it cannot read. labels: `clip`, to
     let `match` find things that have no COCO category by their names.
     """
+    if labels is not None and chooser != "match":
+        raise ModelError(
+            f"labels {labels!r} is an option of the chooser `match`; the chooser is {chooser!r}"
+        )
     chosen = make_chooser(
         chooser, base_url=base_url, ledger=ledger, budget=budget, guess=guess
     )

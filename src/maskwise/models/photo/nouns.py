@@ -50,9 +50,12 @@ BEFORE_A_VERB = word_set(
 BETWEEN_PHRASES = word_set(
     "and or plus but except excluding besides of is are was were be been being that which who while so please me only "
     "also just not there here then than with without including during after before until because "
-    "how why when"
+    "how why when us him them"
 )
 """Words that are no part of a noun phrase, besides prepositions, auxiliary verbs, pronouns and determiners."""
+
+WHICH = word_set("which whichever")
+"""After these a noun follows; after "what" or "who" it may be a verb: "What holds the flowers?"."""
 
 MAX_OPEN_WORDS = 3
 """Words of a noun that is in no table: "garden hose reel"."""
@@ -121,9 +124,11 @@ def find_open_nouns(
             start = place
         if not is_open and start is not None:
             is_before_noun = place in known
-            # "Circle the lamp" begins with a verb.
+            # "Circle the lamp" and "Circle every lamp" begin with a verb.
             is_verb = (
-                start == 0 and place < len(tokens) and tokens[place].word in DETERMINERS
+                start == 0
+                and place < len(tokens)
+                and _begins_noun_phrase(tokens[place].word)
             )
             if not is_before_noun and not is_verb:
                 open_nouns.append(_open_noun(tokens, start, place))
@@ -131,14 +136,16 @@ def find_open_nouns(
         if place < len(tokens):
             word = tokens[place].word
             introduced = (
-                word in DETERMINERS
-                or word in EVERY
+                _begins_noun_phrase(word)
                 or word in REQUESTS
-                or word in INTERROGATIVES
-                or word in NUMBERS
+                or word in WHICH
                 or (introduced and (is_modifier(tokens[place]) or word == "and"))
             )
     return open_nouns
+
+
+def _begins_noun_phrase(word: str) -> bool:
+    return word in DETERMINERS or word in EVERY or word in NUMBERS
 
 
 def _may_be_open(token: Token) -> bool:

@@ -28,6 +28,10 @@ MARGIN = 0.1
 PADDING_COLOR = (122, 117, 104)
 """CLIP's mean color, for the part of a square outside the image: 0 after normalisation."""
 
+MAX_SIDE = 448
+"""Longest side of a square that is kept until the network sees it: twice the input of CLIP. Squares of a photograph of
+12 megapixels would take 70 MB each."""
+
 MIN_PROBABILITY = 0.3
 """Lowest probability of a label. A synonym or a kind among the 80 categories may take half of it."""
 
@@ -49,11 +53,12 @@ class ImageTextNetwork(Protocol):
 
 
 class OpenLabeler:
-    """Compares proposals with any words. The vectors of the labels that compete with them are made once."""
+    """Compares proposals with any words. The vector of every text is made once."""
 
     def __init__(self, network: ImageTextNetwork) -> None:
         self.network = network
         self._others: Float32Array | None = None
+        self._labels: dict[str, Float32Array] = {}
 
     @property
     def name(self) -> str:
@@ -62,7 +67,12 @@ class OpenLabeler:
 
     def embed_boxes(self, image: Image.Image, boxes: Sequence[Box]) -> Float32Array:
         """float32 [n, d]: what is inside each box and a little around it."""
-        return self.network.embed_images([crop_square(image, box) for box in boxes])
+        squares = []
+        for box in boxes:
+            square = crop_square(image, box)
+            square.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.BICUBIC)
+            squares.append(square)
+        return self.network.embed_images(squares)
 
     def probabilities(self, vectors: Float32Array, label: str) -> Float32Array:
         """float32 [n] in 0..1: that each image is best described by a label, of all labels that compete.
@@ -73,8 +83,10 @@ class OpenLabeler:
             names = [with_article(name) for name in COCO_CATEGORIES]
             texts = [TEMPLATE.format(name) for name in (*names, *OTHER_LABELS)]
             self._others = self.network.embed_texts(texts)
-        wanted = self.network.embed_texts([TEMPLATE.format(with_article(label))])
-        logits = vectors @ np.concatenate([wanted, self._others]).T
+        if label not in self._labels:
+            text = TEMPLATE.format(with_article(label))
+            self._labels[label] = self.network.embed_texts([text])
+        logits = vectors @ np.concatenate([self._labels[label], self._others]).T
         shifted = np.exp(logits - logits.max(1, keepdims=True))
         probabilities: Float32Array = shifted[:, 0] / shifted.sum(1)
         return probabilities

@@ -2,8 +2,10 @@
 
     export_file("clip_image.onnx", checkpoint, path)
 
-The authors' file is a TorchScript archive. It is opened on the processor, only its weights are taken, and nothing in it
-is called. Every ONNX file is run once beside the torch network it comes from, and is kept only if both agree.
+The authors' file is a TorchScript archive. `torch.jit.load` restores its modules, which runs their TorchScript but no
+Python; only the weights are taken, and the networks in it are not called.
+
+Every ONNX file is run once beside the torch network it comes from, and is kept only if both agree.
 """
 
 import os
