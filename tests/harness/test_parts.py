@@ -7,9 +7,11 @@ import pytest
 
 from maskwise.engines import EngineOptions
 from maskwise.errors import MaskwiseError, ProtocolError
+from maskwise.harness.parts import compute_scores_in_parts
 from maskwise.harness.predict import predict_dataset
 from maskwise.harness.score import score
 from maskwise.store import Dataset
+from maskwise.store.folder import IGNORED_PIXELS, MERGED
 from maskwise.world import write_scenes
 
 
@@ -44,6 +46,38 @@ def encoded(folder: Path, **options: object) -> bytes:
 @pytest.mark.parametrize("parts", [1, 2, 5, 1000])
 def test_scores_are_those_of_all_at_once(folder: Path, parts: int) -> None:
     assert encoded(folder, parts=parts) == encoded(folder)
+
+
+def test_columns_do_not_keep_files_open(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_files = Path("/proc/self/fd")
+    if not open_files.exists():
+        pytest.skip("open files are not listed here")
+    whole = encoded(folder)
+    before = len(list(open_files.iterdir()))
+    with pytest.warns(UserWarning, match="incomplete last line"):
+        result = compute_scores_in_parts(
+            folder / "predictions.jsonl", Dataset.open(folder / "scenes"), parts=3
+        )
+    # One for the columns, whatever their number, and one for those of the parts.
+    assert len(list(open_files.iterdir())) <= before + 2
+    assert result.scores
+    # A map that is too small for the next column is followed by another one.
+    monkeypatch.setattr("maskwise.harness.parts.MAPPED_BYTES", 256)
+    assert encoded(folder, parts=3) == whole
+
+
+def test_merged_ignored_pixels_are_warned_about(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = Dataset.open(folder / "scenes")
+    dataset.manifest.about[IGNORED_PIXELS] = MERGED
+    with pytest.warns(UserWarning, match="incomplete last line"):
+        compute_scores_in_parts(
+            folder / "predictions.jsonl", dataset, ["lisa"], parts=2
+        )
+    assert "scores under lisa are not those of the original dataset" in caplog.text
 
 
 def test_tables_are_those_of_all_at_once(folder: Path, tmp_path: Path) -> None:

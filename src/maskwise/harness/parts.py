@@ -5,12 +5,14 @@
 A part is consecutive questions, with all those of its images. Each part is read and scored by itself, in one process
 after the other or by workers of Ray. What remains of it are the columns of its questions. These are joined in the order
 of the dataset, and intervals and slices are computed from the whole. So the scores are those of `compute_scores`, digit
-for digit. The columns are in temporary files that are mapped: the system can take their memory for other things.
+for digit. The columns are in temporary files that are mapped, roughly 3 KB per question under all protocols: where the
+folder of temporary files is on a disk, the system can take their memory for other things.
 
 Values that are no sums over questions need all predictions at once (average precision, running float32 sums): such
 protocols are refused. There is no ladder.
 """
 
+import math
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,11 +31,16 @@ from maskwise.arrays import (
     Int8Array,
     Int64Array,
     NumberArray,
+    UInt8Array,
 )
 from maskwise.arrow import arrow_to_numpy
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import ProtocolError, StoreError
-from maskwise.harness.scoring import ScoreResult, summarize_scores
+from maskwise.harness.scoring import (
+    ScoreResult,
+    summarize_scores,
+    warn_of_merged_pixels,
+)
 from maskwise.predictions import LoadedPredictions
 from maskwise.predictions.jsonl import find_lines, read_lines
 from maskwise.protocols import (
@@ -55,6 +62,10 @@ from maskwise.store import Codes, Dataset
 
 PART_QUESTIONS = 50_000
 """Questions of a part: under all protocols these take about 250 MB."""
+
+MAPPED_BYTES = 1 << 26
+"""Bytes of joined columns that are mapped together: every map keeps a file open, and a process may open 256 on some
+systems."""
 
 ALIGNMENT = 64
 """Bytes; columns in the temporary files begin at multiples of it."""
@@ -151,6 +162,7 @@ def compute_scores_in_parts(
     ]
     if len(dataset) != dataset.manifest.counts.get("samples"):
         raise ProtocolError("only a whole dataset is scored in parts, not a view of it")
+    warn_of_merged_pixels(dataset, [protocol.name for protocol in wanted])
     on_stage("reading")
     read = _place_predictions(predictions, dataset)
     scorer = PartScorer(
@@ -161,9 +173,11 @@ def compute_scores_in_parts(
     on_stage("parts")
     results = map_chunks(scorer, made, engine or EngineOptions(), size=1)
     with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as joined:
-        kept = _keep(results, file)
-        # The columns of the dataset that the parts needed are not needed any more.
-        _open.cache_clear()
+        try:
+            kept = _keep(results, file)
+        finally:
+            # The columns of the dataset that the parts needed are not needed any more.
+            _open.cache_clear()
         whole = _join(kept, scorer, ColumnFile(joined))
     truth = GroundTruth.from_dataset(dataset, masks=False)
     return summarize_scores(
@@ -229,8 +243,8 @@ def _place_predictions(path: Path, dataset: Dataset) -> _Places:
             f"{path} contains no predictions; a model that finds nothing says so for each sample"
         )
     # As text in one piece: a Python string for every sample, and a dict of them, take 160 bytes more per sample.
-    found = pc.index_in(samples, value_set=dataset.samples.table["id"])
-    rows = arrow_to_numpy(pc.fill_null(found, -1))
+    row_of_line = pc.index_in(samples, value_set=dataset.samples.table["id"])
+    rows = arrow_to_numpy(pc.fill_null(row_of_line, -1))
     line_of = np.concatenate(lines)
     known = np.flatnonzero(rows >= 0)
     counts = np.bincount(rows[known], minlength=len(dataset))
@@ -257,6 +271,8 @@ class ColumnFile:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        self._mapped: UInt8Array = np.zeros(0, np.uint8)
+        self._mapped_from = 0
         # The parts are kept as well, so that their ids stay their own.
         self._joined: dict[
             tuple[int, ...], tuple[Sequence[NumberArray], NumberArray]
@@ -278,10 +294,22 @@ class ColumnFile:
             return np.zeros(shape, dtype)
         self._file.seek(-self._file.tell() % ALIGNMENT, 1)
         first = self._file.tell()
+        size = dtype.itemsize * math.prod(shape)
+        if first + size > self._mapped_from + len(self._mapped):
+            self._map(first, max(size, MAPPED_BYTES))
         for part in parts:
             self._file.write(np.ascontiguousarray(part, dtype).data)
         self._file.flush()
-        return np.asarray(np.memmap(self._file, dtype, "r", first, shape))
+        start = first - self._mapped_from
+        return self._mapped[start : start + size].view(dtype).reshape(shape)
+
+    def _map(self, first: int, size: int) -> None:
+        """Map the next bytes of the file, which are written afterwards."""
+        self._file.truncate(first + size)
+        self._mapped = np.asarray(np.memmap(self._file, np.uint8, "r", first, (size,)))
+        self._mapped_from = first
+        # Mapping has moved to the end of the file.
+        self._file.seek(first)
 
 
 def _keep(results: Iterable[PartScores], file: IO[bytes]) -> list[PartScores]:

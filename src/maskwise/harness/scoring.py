@@ -110,7 +110,7 @@ def compute_scores(
     reading = read_options or ReadOptions()
     rules = DEFAULT_PROTOCOLS if protocols is None else protocols
     wanted = [find_protocol(rule) for rule in rules]
-    _warn_of_merged_pixels(dataset, [protocol.name for protocol in wanted])
+    warn_of_merged_pixels(dataset, [protocol.name for protocol in wanted])
     on_stage("reading")
     truth = GroundTruth.from_dataset(dataset)
     with ThreadPoolExecutor(1) as pool:
@@ -219,7 +219,7 @@ def summarize_scores(
     )
 
 
-def _warn_of_merged_pixels(dataset: Dataset, protocols: list[str]) -> None:
+def warn_of_merged_pixels(dataset: Dataset, protocols: list[str]) -> None:
     """Warn if a rule that treats ignored pixels apart is used on a copy that has made them target pixels."""
     affected = [name for name in protocols if name in RULES_WITH_IGNORED_PIXELS]
     if affected and dataset.manifest.about.get(IGNORED_PIXELS) == MERGED:
