@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,21 @@ def test_files_of_the_photo_model_are_taken_from_a_folder(
     assert "needs a folder" in message
     message = fail(capsys, monkeypatch, "get", "photo", "--out", folders / "x")
     assert "several files" in message
+
+
+def test_exported_files_of_another_machine_need_no_torch(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch, folders: Path
+) -> None:
+    use(monkeypatch, *photo_downloads(server))
+    monkeypatch.setitem(sys.modules, "maskwise.training.weights_exports", None)
+    source = folders / "given"
+    source.mkdir()
+    for name in GROUPS["photo"]:
+        (source / name).write_bytes(CONTENT)
+    run("get", "photo", "--from", str(source), "--accept-unverified")
+    for name in GROUPS["photo"]:
+        assert find_weights(name).read_bytes() == CONTENT
+    assert server.requests == []
 
 
 def test_another_file_of_the_same_name_is_refused(

@@ -147,7 +147,7 @@ def _get_group(
             source=source,
             consent=consent,
             progress=report,
-            export=_find_exporter(downloads),
+            export=_find_exporter(downloads, source),
         )
     files = [str(path) for path in paths]
     if as_json:
@@ -156,8 +156,13 @@ def _get_group(
         echo("\n".join(files))
 
 
-def _find_exporter(downloads: "Sequence[Download]") -> "Exporter | None":
-    """What makes the missing files of these downloads that are exported; MissingDependencyError without torch."""
+def _find_exporter(
+    downloads: "Sequence[Download]", source: Path | None = None
+) -> "Exporter | None":
+    """What makes the missing files of these downloads that are exported; MissingDependencyError without torch.
+
+    source: a folder that may have some of them.
+    """
     from maskwise.downloads.local_files import weights_folder
     from maskwise.errors import MissingDependencyError
 
@@ -167,7 +172,12 @@ def _find_exporter(downloads: "Sequence[Download]") -> "Exporter | None":
         for download in downloads
         if download.exported_from is not None
     ]
-    missing = [file for file in exported if not (folder / file).exists()]
+    folders = [folder] if source is None else [folder, source]
+    missing = [
+        file
+        for file in exported
+        if not any((place / file).exists() for place in folders)
+    ]
     if not missing:
         return None
     try:

@@ -28,9 +28,8 @@ class HelpfulCommand(TyperCommand):
         try:
             extra = super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            message = error.message.removeprefix(
-                "Value error, "
-            )  # pydantic's, for a Literal
+            # The prefix is pydantic's, for a Literal.
+            message = error.message.removeprefix("Value error, ")
             error.message = message + nearest_choice(message)
             raise
         if extra and not ctx.resilient_parsing:
