@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("trl", reason="the extra `grpo` is not installed")
 
+from maskwise.errors import ConfigError
 from maskwise.harness.registry import make_predictor
 from maskwise.models.vlm.batch import collate
 from maskwise.models.vlm.config import Pretrained
@@ -147,6 +148,14 @@ def test_the_divergence_is_from_the_start_of_the_stage(
     assert first["kl"] == pytest.approx(0, abs=1e-6)
     # The first step has changed the model, and the reference stays what it was.
     assert second["kl"] > 1e-5
+
+
+def test_the_divergence_is_refused_where_parameters_are_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maskwise.training.vlm.grpo.is_fsdp", lambda accelerator: True)
+    with pytest.raises(ConfigError, match="beta: its reference needs whole parameters"):
+        run_stage(tmp_path, monkeypatch, beta=0.1)
 
 
 def test_without_scaling_small_differences_of_rewards_count_less(

@@ -33,6 +33,7 @@ from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.predictor import Vlm
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.schema import Prediction, Sample
+from maskwise.training.accelerator import is_deepspeed, is_fsdp
 from maskwise.training.progress import report
 from maskwise.training.trackers import Tracker, open_trackers
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig
@@ -108,6 +109,11 @@ class _Trainer(GRPOTrainer):
     def __init__(self, *, kl_weight: float, **options: Any) -> None:
         super().__init__(**options)
         if kl_weight:
+            if is_fsdp(self.accelerator) or is_deepspeed(self.accelerator):
+                raise ConfigError(
+                    "beta: its reference needs whole parameters, which FSDP and DeepSpeed split among processes; "
+                    "set beta = 0"
+                )
             self.beta = kl_weight
             # TRL passes it on as the model whose log-probabilities are wanted.
             self.ref_model = _StartValues(self.model)
