@@ -29,8 +29,11 @@ from maskwise.builder.recipe import Recipe
 from maskwise.builder.selection import add_introduction, mix
 
 PER_IMAGE = 6
+"""Questions about one image that a language model is asked for; MMR has 3.4, and some are dropped by filters."""
+
 MOST_WRITTEN = 8
-"""Questions about one image. MMR has 3.4; images with few objects allow fewer, others make up for them."""
+"""Questions about one image by the grammar: where there are few objects it has fewer than MMR's 3.4, and others make up
+for them."""
 
 MOST_PER_FAMILY = 3
 

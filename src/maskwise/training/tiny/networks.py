@@ -262,7 +262,12 @@ def restore_batch_norm(
     for hook in hooks:
         hook.remove()
     # Layers without batch normalisation and all convolutions as they are; biases of the latter go to the normalisation.
-    network.load_state_dict(folded.state_dict(), strict=False)
+    missing, unexpected = network.load_state_dict(folded.state_dict(), strict=False)
+    blocks = [name for name, *_ in _normalized(network)]
+    assert set(unexpected) == {f"{name}.0.bias" for name in blocks}
+    assert {key.rsplit(".", 1)[0] for key in missing} == {
+        f"{name}.1" for name in blocks
+    }
     for name, _, _, norm in _normalized(network):
         mean, square = torch.stack(moments[name]).mean(0)
         assert norm.running_mean is not None
@@ -280,11 +285,11 @@ def _normalized(
     network: nn.Module,
 ) -> list[tuple[str, nn.Sequential, nn.Conv2d, nn.BatchNorm2d]]:
     """The blocks that begin with a convolution and its batch normalisation: name, block, and these two."""
-    found = []
+    blocks = []
     for name, block in network.named_modules():
         if isinstance(block, nn.Sequential) and len(block) > 1:
             convolution = block[0]
             norm = block[1]
             if isinstance(convolution, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                found.append((name, block, convolution, norm))
-    return found
+                blocks.append((name, block, convolution, norm))
+    return blocks
